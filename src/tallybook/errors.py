@@ -1,0 +1,241 @@
+"""Every error a user can meet, in one tree.
+
+    TallybookError
+    ├── UsageError          the command line or the call is wrong (exit code 2)
+    ├── SessionError        no usable Spark session or Java
+    ├── StoreError          the metadata store cannot be opened or refuses
+    └── ProblemError        the user's project, data or test is wrong; carries Problems
+        ├── ValidationError the checker found problems before anything ran
+        └── RunError        a run failed; says where and where the log is
+
+A `Problem` is a value: the checker returns a list of them, a run raises with one inside. `PROBLEM_TYPES` is the
+list of all types, read by the docs, the golden tests and the constructor.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tallybook.source import Place
+
+
+@dataclass(frozen=True)
+class ProblemType:
+    """A kind of problem: its name, when it is found, what it means, and the code of the append document if any."""
+
+    name: str
+    when: str
+    meaning: str
+    append_code: str | None = None
+
+
+def _types(*rows: tuple[str, str, str] | tuple[str, str, str, str]) -> dict[str, ProblemType]:
+    return {row[0]: ProblemType(*row) for row in rows}
+
+
+PROBLEM_TYPES = _types(
+    ("ExpressionParseError", "check", "An expression is not written as the grammar wants it.", "APPEND_004"),
+    (
+        "ColumnNotFound",
+        "check",
+        "A column is not there, or its bare name is in several tables.",
+        "APPEND_006",
+    ),
+    ("UnknownSelector", "check", "`{{NAME}}` names a selector the project does not define."),
+    ("SelectorCycle", "check", "Named selectors use each other in a circle."),
+    ("UnknownFunction", "check", "No function has that name."),
+    (
+        "InvalidAggregation",
+        "check",
+        "An aggregation has no aggregate function, an unknown one, nested ones, or a column that is neither "
+        "grouped nor aggregated.",
+        "APPEND_005",
+    ),
+    ("AggregateMisplaced", "check", "An aggregate function stands outside `aggregate` and `append`."),
+    ("TypeMismatch", "check", "A value has another type than its place wants."),
+    ("InvalidSelector", "check", "A selector or join condition is blank or does not say true or false."),
+    ("EmptyAssignments", "check", "An update assigns nothing."),
+    ("InvalidColumnName", "check", "A column name is not an identifier."),
+    ("DuplicateColumn", "check", "The same column, table or alias is named twice."),
+    ("SystemColumn", "check", "A system column would be set or declared by the user."),
+    ("EmptyGroupBy", "check", "An aggregation groups by nothing."),
+    ("EmptyAggregations", "check", "An aggregation computes nothing."),
+    ("DuplicateSeq", "check", "Two operations of a project have the same seq."),
+    ("InvalidSeq", "check", "A seq is not a positive whole number."),
+    ("InvalidArguments", "check", "A key is missing, or a value is not one of those allowed."),
+    ("DatasetNotFound", "check", "No dataset has that id.", "APPEND_001"),
+    ("DatasetVersionNotFound", "check", "The dataset has no such version.", "APPEND_002"),
+    ("DatasetDisabled", "check", "The dataset is disabled."),
+    (
+        "ColumnMismatch",
+        "check",
+        "Rows to append have columns, or types, the working dataset does not have.",
+        "APPEND_003",
+    ),
+    (
+        "ResolverNotFound",
+        "check",
+        "No resolver is named for the dataset and there is no default one, or the named one is missing or "
+        "disabled.",
+        "APPEND_007",
+    ),
+    ("DataSourceNotFound", "check", "No datasource has that id, or it is disabled."),
+    ("CalendarNotFound", "check", "No calendar has that id, or a level is not one of its levels."),
+    ("UnknownToken", "check", "A path or table template uses a `{{token}}` that does not exist."),
+    ("InvalidDestination", "check", "An output destination is not exactly one of table or location."),
+    ("ColumnProjectionError", "check", "An output names a column the working dataset does not have."),
+    ("InvalidDatasetName", "check", "`register_as_dataset` is not a usable name."),
+    ("DuplicateId", "check", "Two documents of one kind have the same id."),
+    ("UnknownKey", "check", "A key is not one of those allowed in its place."),
+    ("InvalidYaml", "check", "A file is not readable YAML 1.2."),
+    ("ProjectNotFound", "check", "No project has that id."),
+    ("DataLoadError", "run", "A value in the data does not fit its declared column.", "APPEND_008"),
+    ("DataNotFound", "run", "The place a resolver points to does not exist."),
+    ("NoRuleMatched", "run", "No rule of the resolver fits the table and period."),
+    ("SchemaMismatch", "run", "The data lacks a declared column, or has it with another type."),
+    ("JoinNotUnique", "run", "A selected row has more than one match in a join or lookup."),
+    ("EvaluationError", "run", "An expression failed on a row: overflow, or text that is no number or date."),
+    ("WriteFailed", "run", "An output could not be written."),
+    ("InvalidSchema", "run", "An output to be registered has no columns or a type no dataset can have."),
+    ("PeriodNotFound", "run", "The calendar has no such period."),
+    ("PeriodNotOpen", "run", "The period is closed or locked."),
+    ("ProjectNotRunnable", "run", "The project is inactive or in conflict."),
+    ("ConcurrentRun", "run", "Another run of the same project and period is under way."),
+    ("RunNotFound", "run", "No run has that id, or it cannot be retried or replayed."),
+    ("InternalError", "run", "A bug of Tallybook, or a Spark failure that is not about the data."),
+)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong, with everything needed to find and mend it."""
+
+    type: str
+    message: str
+    hint: str | None = None
+    place: Place | None = None
+    path: str | None = None
+    """Where inside the document: `project.operations[2].arguments.assignments[0].expression`."""
+    project: str | None = None
+    seq: int | None = None
+    operation: str | None = None
+    code: str | None = None
+    via: Place | None = None
+    """For a problem inside a named selector: the place that used it."""
+
+    def __post_init__(self) -> None:
+        if self.type not in PROBLEM_TYPES:
+            raise ValueError(f"unknown problem type {self.type!r}")
+
+    def within(self, **facts: object) -> Problem:
+        """The same problem with facts filled in where it does not have them yet."""
+        missing = {name: value for name, value in facts.items() if getattr(self, name) is None}
+        return replace(self, **missing)  # type: ignore[arg-type]  # names are checked by dataclasses.replace
+
+    def to_json(self) -> dict[str, object]:
+        """The documented JSON form; facts that are not known are left out, the place is always there."""
+        place = self.place
+        facts = {
+            "type": self.type,
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+            "file": place.file if place else None,
+            "line": place.line if place else None,
+            "column": place.column if place else None,
+            "project": self.project,
+            "seq": self.seq,
+            "operation": self.operation,
+            "path": self.path,
+        }
+        always = ("type", "message", "file", "line", "column", "path")
+        return {key: value for key, value in facts.items() if value is not None or key in always}
+
+    def __str__(self) -> str:
+        """The text a user reads: place and type, message, the line with its caret, hint."""
+        head = f"{self.place}: {self.type}" if self.place else self.type
+        if self.code:
+            head += f" [{self.code}]"
+        where = [f"project '{self.project}'"] if self.project else []
+        if self.seq is not None:
+            where.append(f"operation {self.seq}" + (f" '{self.operation}'" if self.operation else ""))
+        lines = [head + (f" in {', '.join(where)}" if where else ""), f"  {self.message}"]
+        excerpt = self.place.excerpt() if self.place else ""
+        lines += [f"    {line}" for line in excerpt.splitlines()]
+        if self.via:
+            lines.append(f"  used at {self.via}")
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class TallybookError(Exception):
+    """Base of all errors raised on purpose."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message if hint is None else f"{message}\n  hint: {hint}")
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(TallybookError):
+    """The command line, or a call of the library, is wrong."""
+
+    exit_code = 2
+
+
+class SessionError(TallybookError):
+    """There is no usable Spark session or Java."""
+
+
+class StoreError(TallybookError):
+    """The metadata store cannot be opened, or refuses what was asked."""
+
+
+class ProblemError(TallybookError):
+    """The user's project, data or test is wrong."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n\n".join(str(problem) for problem in self.problems))
+
+    @property
+    def problem(self) -> Problem:
+        """The first problem: the only one, when a run failed."""
+        return self.problems[0]
+
+
+class ValidationError(ProblemError):
+    """The checker found problems before anything ran."""
+
+
+class RunError(ProblemError):
+    """A run failed. `run_id` and `log` are set where they are known."""
+
+    def __init__(
+        self, problems: Iterable[Problem], *, run_id: str | None = None, log: str | None = None
+    ) -> None:
+        super().__init__(problems)
+        self.run_id = run_id
+        self.log = log
+
+
+def fail(type: str, message: str, **facts: object) -> RunError:
+    """The error for one run-time problem: `raise fail("DataNotFound", "...", hint="...")`."""
+    return RunError([Problem(type, message, **facts)])  # type: ignore[arg-type]  # checked by Problem
+
+
+def did_you_mean(name: str, choices: Iterable[str]) -> str | None:
+    """A hint naming the nearest choice, else all of them when they are few."""
+    known = sorted(set(choices))
+    by_lower = {choice.lower(): choice for choice in known}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean '{by_lower[near[0]]}'?"
+    if 0 < len(known) <= 12:
+        return "one of: " + ", ".join(known)
+    return None

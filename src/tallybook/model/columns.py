@@ -1,0 +1,144 @@
+"""Column types, column definitions and the system columns: the only place that knows them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import PydanticCustomError, core_schema
+
+from tallybook.model.base import Entity, NonEmpty, Text
+
+MAX_PRECISION = 38
+KINDS = ("string", "integer", "decimal", "boolean", "date", "timestamp")
+_DECIMAL = re.compile(r"^decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)$")
+TYPE_PATTERN = r"^(string|integer|decimal|boolean|date|timestamp|decimal\s*\(\s*\d+\s*,\s*\d+\s*\))$"
+
+
+@dataclass(frozen=True)
+class ColumnType:
+    """The type of a column and of an expression. `null` is the type of the bare literal NULL."""
+
+    kind: str
+    precision: int = 0
+    scale: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> ColumnType:
+        """The type written in YAML: `string`, `decimal`, `decimal(10,2)`; ValueError otherwise."""
+        if text == "decimal":
+            return DECIMAL
+        if text in KINDS:
+            return cls(text)
+        match = _DECIMAL.match(text)
+        if not match:
+            raise ValueError(f"'{text}' is not a type; one of: {', '.join(KINDS)}, decimal(p,s)")
+        return decimal(int(match[1]), int(match[2]))
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind in ("integer", "decimal")
+
+    @property
+    def integer_digits(self) -> int:
+        """Digits before the decimal point."""
+        return self.precision - self.scale
+
+    def __str__(self) -> str:
+        if self.kind != "decimal":
+            return self.kind
+        return f"decimal({self.precision},{self.scale})"
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, _source: Any, _handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            cls._validate, serialization=core_schema.to_string_ser_schema()
+        )
+
+    @classmethod
+    def _validate(cls, value: object) -> ColumnType:
+        if isinstance(value, ColumnType):
+            return value
+        if not isinstance(value, str):
+            raise PydanticCustomError("column_type", "a type is text, such as 'string' or 'decimal(10,2)'")
+        try:
+            return cls.parse(value)
+        except ValueError as error:
+            raise PydanticCustomError("column_type", "{reason}", {"reason": str(error)}) from None
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _schema: Any, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "string", "pattern": TYPE_PATTERN, "examples": [*KINDS, "decimal(10,2)"]}
+
+
+def decimal(precision: int, scale: int) -> ColumnType:
+    """decimal(p,s), refused when it is not a type: 1 ≤ p ≤ 38 and 0 ≤ s ≤ p."""
+    if not 1 <= precision <= MAX_PRECISION or not 0 <= scale <= precision:
+        raise ValueError(
+            f"'decimal({precision},{scale})' is not a type: at most 38 digits, scale within them"
+        )
+    return ColumnType("decimal", precision, scale)
+
+
+STRING = ColumnType("string")
+INTEGER = ColumnType("integer")
+DECIMAL = decimal(18, 6)
+BOOLEAN = ColumnType("boolean")
+DATE = ColumnType("date")
+TIMESTAMP = ColumnType("timestamp")
+NULL = ColumnType("null")
+INTEGER_AS_DECIMAL = decimal(19, 0)
+"""The decimal that holds every 64-bit integer."""
+
+
+class ColumnDef(Entity):
+    """A declared business column."""
+
+    name: Text
+    type: ColumnType
+    nullable: bool = True
+    description: Text | None = None
+    source: NonEmpty | None = Field(None, description="The physical column name, where it differs.")
+
+    @property
+    def physical(self) -> str:
+        """The name the column has in the data."""
+        return self.source or self.name
+
+
+ROW_ID = "_row_id"
+SOURCE_DATASET_ID = "_source_dataset_id"
+SOURCE_TABLE = "_source_table"
+OPERATION_SEQ = "_operation_seq"
+CREATED_AT = "_created_at"
+UPDATED_AT = "_updated_at"
+DELETED = "_deleted"
+LABELS = "_labels"
+PERIOD = "_period"
+VALID_FROM = "_valid_from"
+VALID_TO = "_valid_to"
+
+SYSTEM_COLUMNS: dict[str, ColumnType] = {
+    ROW_ID: STRING,
+    SOURCE_DATASET_ID: STRING,
+    SOURCE_TABLE: STRING,
+    OPERATION_SEQ: INTEGER,
+    CREATED_AT: TIMESTAMP,
+    UPDATED_AT: TIMESTAMP,
+    DELETED: BOOLEAN,
+    LABELS: STRING,
+    PERIOD: STRING,
+}
+VALIDITY_COLUMNS: dict[str, ColumnType] = {VALID_FROM: DATE, VALID_TO: DATE}
+"""Present where the main table is bitemporal."""
+
+ALIASES = {"_source_dataset": SOURCE_DATASET_ID}
+"""Other names of system columns, accepted in expressions and column lists."""
+
+RESERVED = frozenset({*SYSTEM_COLUMNS, *VALIDITY_COLUMNS, *ALIASES})
+ASSIGNABLE = frozenset({LABELS})
+"""System columns a user may set."""

@@ -1,0 +1,67 @@
+"""Datasources: how to reach a place where rows lie. Secrets are references, never values."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from tallybook.model.base import Entity, Id, NonEmpty, Text
+from tallybook.model.dataset import Status
+
+FileFormat = Literal["parquet", "csv", "json", "orc", "delta"]
+FILE_FORMATS: tuple[FileFormat, ...] = ("parquet", "csv", "json", "orc", "delta")
+CredentialRef = Annotated[str, StringConstraints(pattern=r"^(env|file):.+$")]
+
+
+class FileOptions(Entity):
+    """Where files lie; the csv keys mean something for csv only."""
+
+    path_prefix: NonEmpty
+    delimiter: Annotated[str, StringConstraints(min_length=1, max_length=4)] = ","
+    has_header: bool = True
+    null_value: str = ""
+
+
+class DatabaseOptions(Entity):
+    """A database, by a url without secrets."""
+
+    url: NonEmpty
+    schema_: NonEmpty | None = Field(None, alias="schema")
+
+
+class CatalogOptions(Entity):
+    """Tables of the Spark session's own catalog."""
+
+    schema_: NonEmpty | None = Field(None, alias="schema")
+
+
+class _DataSource(Entity):
+    id: Id
+    name: Text | None = None
+    status: Status = "active"
+    credential_ref: CredentialRef | None = None
+
+
+class FileSource(_DataSource):
+    """Files of one format below a path."""
+
+    type: FileFormat
+    options: FileOptions
+
+
+class DatabaseSource(_DataSource):
+    """Tables of a database."""
+
+    type: Literal["database"]
+    options: DatabaseOptions
+
+
+class CatalogSource(_DataSource):
+    """Tables of the session's catalog."""
+
+    type: Literal["spark_catalog"]
+    options: CatalogOptions = CatalogOptions()
+
+
+DataSource = Annotated[FileSource | DatabaseSource | CatalogSource, Field(discriminator="type")]

@@ -1,0 +1,77 @@
+"""Where a piece of user text stands: file, line, column. Every message that names a place gets it from here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A spot in a file, counted from 1, with the text of its line for the caret."""
+
+    file: str
+    line: int
+    column: int
+    text: str = field(default="", compare=False)
+    length: int = field(default=1, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def excerpt(self) -> str:
+        """The source line with a caret under the spot; empty when the line is not known."""
+        if not self.text.strip():
+            return ""
+        window, shift = _window(self.text.expandtabs(1), self.column - 1)
+        caret = " " * shift + "^" * max(1, min(self.length, len(window) - shift))
+        return f"{window}\n{caret}"
+
+
+_WIDTH = 120
+
+
+def _window(line: str, at: int) -> tuple[str, int]:
+    """The stretch of a long line around `at`, and where `at` falls in it."""
+    if len(line) <= _WIDTH:
+        return line, at
+    start = max(0, min(at - _WIDTH // 2, len(line) - _WIDTH))
+    return line[start : start + _WIDTH], at - start
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """One text value of a document, such as an expression, that can say where each of its characters stands.
+
+    `offsets[i]` is the place of character i in the file as a 0-based (line, column) pair; when a value has no
+    exact mapping (an alias, a folded block), `offsets` is empty and every character is reported at `place`.
+    """
+
+    text: str
+    place: Place | None = None
+    offsets: Sequence[tuple[int, int]] = field(default=(), repr=False, compare=False)
+    lines: Sequence[str] = field(default=(), repr=False, compare=False)
+    label: str = field(default="", compare=False)
+    """What the text is, for a message about text nested in other text: `selector 'active'`."""
+
+    def at(self, start: int, end: int | None = None) -> Place | None:
+        """The place of the characters from `start` to `end`."""
+        length = max(1, (end if end is not None else start + 1) - start)
+        if self.place is None:
+            return Place("<expression>", *_line_column(self.text, start), _line(self.text, start), length)
+        if not self.offsets:
+            return self.place
+        index = min(start, len(self.offsets) - 1)
+        line, column = self.offsets[index]
+        shift = start - index
+        return Place(self.place.file, line + 1, column + 1 + shift, self.lines[line], length)
+
+
+def _line_column(text: str, offset: int) -> tuple[int, int]:
+    before = text[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+def _line(text: str, offset: int) -> str:
+    lines = text.split("\n")
+    return lines[min(_line_column(text, offset)[0] - 1, len(lines) - 1)]
