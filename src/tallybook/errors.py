@@ -77,8 +77,7 @@ PROBLEM_TYPES = _types(
     (
         "ResolverNotFound",
         "check",
-        "No resolver is named for the dataset and there is no default one, or the named one is missing or "
-        "disabled.",
+        "No resolver is named for the dataset and there is no default one, or the named one is missing or disabled.",
         "APPEND_007",
     ),
     ("DataSourceNotFound", "check", "No datasource has that id, or it is disabled."),
@@ -216,9 +215,7 @@ class ValidationError(ProblemError):
 class RunError(ProblemError):
     """A run failed. `run_id` and `log` are set where they are known."""
 
-    def __init__(
-        self, problems: Iterable[Problem], *, run_id: str | None = None, log: str | None = None
-    ) -> None:
+    def __init__(self, problems: Iterable[Problem], *, run_id: str | None = None, log: str | None = None) -> None:
         super().__init__(problems)
         self.run_id = run_id
         self.log = log

@@ -52,9 +52,7 @@ class ColumnType:
         return f"decimal({self.precision},{self.scale})"
 
     @classmethod
-    def __get_pydantic_core_schema__(
-        cls, _source: Any, _handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(
             cls._validate, serialization=core_schema.to_string_ser_schema()
         )
@@ -78,9 +76,7 @@ class ColumnType:
 def decimal(precision: int, scale: int) -> ColumnType:
     """decimal(p,s), refused when it is not a type: 1 ≤ p ≤ 38 and 0 ≤ s ≤ p."""
     if not 1 <= precision <= MAX_PRECISION or not 0 <= scale <= precision:
-        raise ValueError(
-            f"'decimal({precision},{scale})' is not a type: at most 38 digits, scale within them"
-        )
+        raise ValueError(f"'decimal({precision},{scale})' is not a type: at most 38 digits, scale within them")
     return ColumnType("decimal", precision, scale)
 
 

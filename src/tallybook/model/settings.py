@@ -19,9 +19,7 @@ class Settings(Entity):
     """Everything a workspace can set; each has an environment variable `TALLYBOOK_…` that wins."""
 
     name: NonEmpty
-    store: NonEmpty | None = Field(
-        None, description="Metadata store URL; default: an SQLite file in .tallybook/."
-    )
+    store: NonEmpty | None = Field(None, description="Metadata store URL; default: an SQLite file in .tallybook/.")
     sandbox: NonEmpty = ".tallybook/sandbox"
     calendar: Id | None = None
     spark: SparkSettings = SparkSettings()

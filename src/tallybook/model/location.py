@@ -1,0 +1,28 @@
+"""A resolved place: what a resolver finds and a reader or writer reaches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tallybook.model.datasource import CatalogSource, DatabaseSource, FileSource
+
+
+@dataclass(frozen=True)
+class Location:
+    """A path or table of a datasource, rendered for one period."""
+
+    source: FileSource | DatabaseSource | CatalogSource
+    target: str
+    """An absolute path or url for files (`path_prefix` included), a qualified name for tables."""
+    period: str | None = None
+    """The identifier of the period it was rendered for; None when one place serves all periods."""
+    resolver: str | None = None
+    rule: str | None = None
+    on_missing: Literal["fail", "empty"] = "fail"
+    version: int | None = None
+    """A Delta table version to read, where a registered dataset pins its rows."""
+
+    def __str__(self) -> str:
+        pinned = f" at version {self.version}" if self.version is not None else ""
+        return f"{self.source.type} {self.target}{pinned}"
