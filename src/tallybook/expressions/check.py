@@ -1,0 +1,297 @@
+"""Infers and checks types from the registry. Tree in, typed tree and problems out; never raises for user mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import reduce
+
+from tallybook.errors import Problem, did_you_mean
+from tallybook.expressions import decimals
+from tallybook.expressions.registry import Argument, Function, Param, find_function, function_names
+from tallybook.expressions.scope import Resolved, Scope
+from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Star
+from tallybook.model.columns import BOOLEAN, INTEGER, NULL, STRING, TIMESTAMP, ColumnType, decimal
+
+INTEGER_RANGE = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A checked expression: what `compile` needs, nothing of how it was written but the node it came from."""
+
+    node: Node
+    type: ColumnType
+
+
+@dataclass(frozen=True)
+class TypedLiteral(Typed):
+    value: object
+
+
+@dataclass(frozen=True)
+class TypedColumn(Typed):
+    column: Resolved
+
+
+@dataclass(frozen=True)
+class TypedCast(Typed):
+    """The value of another type: a widening, or the bare NULL given one."""
+
+    arg: Typed
+
+
+@dataclass(frozen=True)
+class TypedCall(Typed):
+    function: Function
+    args: tuple[Typed, ...]
+
+
+@dataclass
+class Checker:
+    """Checks one expression against a scope. `grouped` is the set of grouped columns inside an aggregation."""
+
+    scope: Scope
+    grouped: frozenset[str] | None = None
+    problems: list[Problem] = field(default_factory=list)
+    _inside_aggregate: bool = False
+    _aggregates_seen: int = 0
+
+    def check(self, node: Node) -> Typed | None:
+        """The typed expression, or None when a problem was reported."""
+        typed = self._check(node)
+        if self.grouped is not None and not self._aggregates_seen and not self.problems:
+            choices = ", ".join(function_names(aggregate=True))
+            self._report("InvalidAggregation", "the expression has no aggregate function", node, f"one of: {choices}")
+        return typed if not self.problems else None
+
+    def _report(self, type: str, message: str, node: Node, hint: str | None = None) -> None:
+        self.problems.append(Problem(type, message, hint, node.span.place))
+
+    def _check(self, node: Node) -> Typed | None:
+        if isinstance(node, Literal):
+            return TypedLiteral(node, literal_type(node.value), node.value)
+        if isinstance(node, ColumnName):
+            return self._column(node)
+        if isinstance(node, Call):
+            return self._call(node)
+        if isinstance(node, Named):
+            return self._named(node)
+        self._report("ExpressionParseError", "'*' is only for COUNT(*)", node)
+        return None
+
+    def _column(self, node: ColumnName) -> Typed | None:
+        found = self.scope.resolve(node)
+        if isinstance(found, Problem):
+            self.problems.append(found)
+            return None
+        if self.grouped is not None and not self._inside_aggregate and found.physical not in self.grouped:
+            self._report(
+                "InvalidAggregation",
+                f"column '{found.column}' is neither grouped nor inside an aggregate function",
+                node,
+                f"wrap it, as in MAX_AGG({found.column}), or add it to group_by",
+            )
+            return None
+        return TypedColumn(node, found.type, found)
+
+    def _named(self, node: Named) -> Typed | None:
+        if node.body is None:
+            self._report(
+                "ExpressionParseError",
+                f"'{{{{{node.name}}}}}' cannot stand here",
+                node,
+                "named selectors are for `selector` and `source_selector`; write the condition itself",
+            )
+            return None
+        before = len(self.problems)
+        typed = self._check(node.body)
+        self.problems[before:] = [problem.within(via=node.span.place) for problem in self.problems[before:]]
+        if typed is not None and typed.type not in (BOOLEAN, NULL):
+            self._report("InvalidSelector", f"selector '{node.name}' is {typed.type}, not true or false", node.body)
+            return None
+        return typed
+
+    def _call(self, node: Call) -> Typed | None:
+        if node.name == "COUNT" and len(node.args) == 1 and isinstance(node.args[0], Star):
+            node = replace(node, name="COUNT_ALL", args=())
+        function = find_function(node.name)
+        if function is None or (function.operator and not node.operator):
+            self._unknown(node)
+            return None
+        if function.aggregate:
+            return self._aggregate(node, function)
+        return self._apply(node, function)
+
+    def _unknown(self, node: Call) -> None:
+        if self.grouped is not None and not self._inside_aggregate:
+            hint = did_you_mean(node.name, function_names(aggregate=True))
+            self._report("InvalidAggregation", f"there is no aggregate function {node.name}", node, hint)
+        else:
+            hint = did_you_mean(node.name, function_names())
+            self._report("UnknownFunction", f"there is no function {node.name}", node, hint)
+
+    def _aggregate(self, node: Call, function: Function) -> Typed | None:
+        if self.grouped is None:
+            self._report(
+                "AggregateMisplaced",
+                f"{node.name} summarises many rows and cannot be used here",
+                node,
+                "aggregate functions belong in `aggregate`, or in the `aggregation` of `append`"
+                + (
+                    f"; for the {node.name.lower()}est of several values in a row use {node.name.removesuffix('_AGG')}"
+                    if node.name.endswith("_AGG")
+                    else ""
+                ),
+            )
+            return None
+        if self._inside_aggregate:
+            self._report("InvalidAggregation", f"{node.name} stands inside another aggregate function", node)
+            return None
+        self._aggregates_seen += 1
+        self._inside_aggregate = True
+        try:
+            return self._apply(node, function)
+        finally:
+            self._inside_aggregate = False
+
+    def _apply(self, node: Call, function: Function) -> Typed | None:
+        args = [self._check(arg) for arg in node.args]
+        shape = function.shapes(len(args))
+        if shape is None:
+            count = f"{len(args)} argument{'' if len(args) == 1 else 's'}"
+            self._report("TypeMismatch", f"{node.name} cannot take {count}", node, f"write {function.signature}")
+            return None
+        fits = [self._fits(node, function, param, arg) for param, arg in zip(shape, args, strict=True)]
+        known = [arg for arg in args if arg is not None]
+        if not all(fits) or len(known) < len(args):
+            return None
+        together = self._unify(node, shape, known)
+        if together is None:
+            return None
+        facts = [argument(arg) for arg in together]
+        refusal = function.refuse(facts)
+        if refusal:
+            message, _, hint = refusal.partition("; ")
+            self._report("TypeMismatch", message, node, hint or None)
+            return None
+        return TypedCall(node, function.result(facts), function, tuple(together))
+
+    def _fits(self, node: Call, function: Function, param: Param, arg: Typed | None) -> bool:
+        if arg is None:
+            return False
+        if arg.type not in param.accepts:
+            self._report(
+                "TypeMismatch",
+                f"{_title(node)} wants {param.name} to be {param.accepts.name}, but it is {arg.type}",
+                arg.node,
+                _conversion_hint(arg.type, param.accepts.kinds) or f"write {function.signature}",
+            )
+            return False
+        if param.literal and not isinstance(_literal(arg), TypedLiteral):
+            self._report("TypeMismatch", f"{param.name} of {node.name} must be written as a literal", arg.node)
+            return False
+        return True
+
+    def _unify(self, node: Call, shape: Sequence[Param], args: Sequence[Typed]) -> list[Typed] | None:
+        """The arguments with NULLs typed and each group brought to its common type."""
+        targets: dict[str | None, ColumnType] = {}
+        for group in dict.fromkeys(param.group for param in shape if param.group):
+            members = [arg for param, arg in zip(shape, args, strict=True) if param.group == group]
+            target = common_type([argument(member) for member in members])
+            if target is None:
+                self._report_mixture(node, members)
+                return None
+            targets[group] = target
+        return [cast_to(arg, targets.get(param.group, NULL), param) for param, arg in zip(shape, args, strict=True)]
+
+    def _report_mixture(self, node: Call, members: Sequence[Typed]) -> None:
+        first = next(member for member in members if member.type != NULL)
+        odd = next(arg for arg in members if common_type([argument(first), argument(arg)]) is None)
+        self._report(
+            "TypeMismatch",
+            f"{_title(node)} needs values of one type, but has {first.type} and {odd.type}",
+            odd.node,
+            _conversion_hint(odd.type, frozenset({first.type.kind})),
+        )
+
+
+def literal_type(value: object) -> ColumnType:
+    """The type of a literal; decimals have exactly their written digits."""
+    if value is None:
+        return NULL
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, int):
+        return INTEGER if value in INTEGER_RANGE else decimal(len(str(abs(value))), 0)
+    if isinstance(value, Decimal):
+        _, digits, exponent = value.as_tuple()
+        scale = -int(exponent)
+        return decimal(max(len(str(int("".join(map(str, digits))))), scale, 1), scale)
+    return STRING
+
+
+def _literal(typed: Typed) -> Typed:
+    """The literal below a minus sign or a cast, if that is what it is."""
+    if isinstance(typed, TypedCast):
+        return _literal(typed.arg)
+    if isinstance(typed, TypedCall) and typed.function.name == "NEGATE":
+        return _literal(typed.args[0])
+    return typed
+
+
+def _literal_value(typed: Typed) -> object:
+    literal = _literal(typed)
+    if not isinstance(literal, TypedLiteral):
+        return None
+    negative = isinstance(typed, TypedCall) and typed.function.name == "NEGATE"
+    value = literal.value
+    return -value if negative and isinstance(value, int | Decimal) else value
+
+
+def argument(typed: Typed) -> Argument:
+    """What a function's declaration may know of an argument."""
+    return Argument(typed.type, _literal_value(typed))
+
+
+def common_type(args: Sequence[Argument]) -> ColumnType | None:
+    """The type all widen to: integer → decimal, date → timestamp, NULL → anything; None when there is none."""
+    present = [arg for arg in args if arg.type != NULL]
+    kinds = {arg.type.kind for arg in present}
+    if not present:
+        return NULL
+    if kinds <= {"integer", "decimal"} and "decimal" in kinds:
+        return reduce(decimals.common, (arg.widened for arg in present))
+    if kinds == {"date", "timestamp"}:
+        return TIMESTAMP
+    return present[0].type if len(kinds) == 1 else None
+
+
+def cast_to(arg: Typed, target: ColumnType, param: Param | None = None) -> Typed:
+    """The argument as `target`; a bare NULL takes the parameter's default type."""
+    if target == NULL:
+        target = param.accepts.default if arg.type == NULL and param is not None else arg.type
+    return arg if arg.type == target else TypedCast(arg.node, target, arg)
+
+
+def _title(node: Call) -> str:
+    return f"'{node.name}'" if node.operator else node.name
+
+
+def _conversion_hint(actual: ColumnType, wanted: frozenset[str]) -> str | None:
+    if actual.kind == "string" and {"date", "decimal"} <= wanted:
+        return "join text with CONCAT(a, b); convert it with TO_DECIMAL(…) or TO_DATE(…)"
+    if actual.kind == "string" and "date" in wanted:
+        return 'write dates as DATE("2026-01-31"), or convert with TO_DATE(…)'
+    if actual.kind == "string" and "decimal" in wanted:
+        return "convert text with TO_DECIMAL(…) or TO_INTEGER(…)"
+    if actual.kind == "string" and "integer" in wanted:
+        return "convert text with TO_INTEGER(…)"
+    if actual.kind == "decimal" and "integer" in wanted:
+        return "make it whole with ROUND(…)"
+    if actual.kind == "timestamp" and "date" in wanted:
+        return "take the day with TO_DATE(…)"
+    if "string" in wanted:
+        return "convert with TO_STRING(…)"
+    return None

@@ -1,0 +1,79 @@
+"""Typed tree to Spark column. What the checker said a value is, it is: results are cast to the inferred type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from tallybook.expressions.check import Typed, TypedCall, TypedCast, TypedColumn, TypedLiteral, argument
+from tallybook.expressions.registry import Building
+from tallybook.expressions.scope import Resolved
+from tallybook.model.columns import NULL, ColumnType
+
+_SIMPLE: dict[str, T.DataType] = {
+    "string": T.StringType(),
+    "integer": T.LongType(),
+    "boolean": T.BooleanType(),
+    "date": T.DateType(),
+    "timestamp": T.TimestampType(),
+    "null": T.NullType(),
+}
+
+
+def spark_type(type: ColumnType) -> T.DataType:
+    """The Spark type that holds values of a column type."""
+    return T.DecimalType(type.precision, type.scale) if type.kind == "decimal" else _SIMPLE[type.kind]
+
+
+def working_column(column: Resolved) -> Column:
+    """A column by its name in the frame; backquoted, as joined columns have a dot in theirs."""
+    return F.col(f"`{column.physical}`")
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """Compiles expressions of one run: its time and period are constants in them."""
+
+    timestamp: datetime
+    period: str
+    read: Callable[[Resolved], Column] = working_column
+
+    def column(self, typed: Typed) -> Column:
+        """The Spark column of a checked expression."""
+        if isinstance(typed, TypedLiteral):
+            return _literal(typed.value, typed.type)
+        if isinstance(typed, TypedColumn):
+            return self.read(typed.column)
+        if isinstance(typed, TypedCast):
+            return _cast(self.column(typed.arg), typed.type)
+        assert isinstance(typed, TypedCall)
+        return self._call(typed)
+
+    def value(self, typed: Typed, target: ColumnType) -> Column:
+        """The expression as a value of `target`, at its scale."""
+        column = self.column(typed)
+        return column if typed.type == target else _cast(column, target)
+
+    def _call(self, typed: TypedCall) -> Column:
+        args = [self.column(arg) for arg in typed.args]
+        facts = [argument(arg) for arg in typed.args]
+        building = Building(facts, typed.type, self.timestamp, self.period, _cast)
+        return _cast(typed.function.build(building, *args), typed.type)
+
+
+def _cast(column: Column, type: ColumnType) -> Column:
+    return column if type == NULL else column.cast(spark_type(type))
+
+
+def _literal(value: object, type: ColumnType) -> Column:
+    """Decimals travel as text, so that no digit depends on how a client sends numbers."""
+    if type.kind == "decimal":
+        assert isinstance(value, int | Decimal)
+        return _cast(F.lit(format(value, "f") if isinstance(value, Decimal) else str(value)), type)
+    return F.lit(value)

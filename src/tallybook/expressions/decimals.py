@@ -1,0 +1,44 @@
+"""Result types of exact arithmetic: keep every fractional digit that 38 digits allow, and never fewer than six.
+
+Apart from division, these are the rules Spark follows with `spark.sql.decimalOperations.allowPrecisionLoss`; the
+compiler still casts to the type computed here, so that the checker's word is what the data gets.
+"""
+
+from __future__ import annotations
+
+from tallybook.model.columns import MAX_PRECISION, ColumnType, decimal
+
+KEPT_SCALE = 6
+
+
+def fitted(integer_digits: int, scale: int) -> ColumnType:
+    """The decimal with room for both, giving up fractional digits beyond the sixth where 38 do not suffice."""
+    if integer_digits + scale <= MAX_PRECISION:
+        return decimal(max(1, integer_digits + scale), scale)
+    return decimal(MAX_PRECISION, max(MAX_PRECISION - integer_digits, min(scale, KEPT_SCALE)))
+
+
+def added(a: ColumnType, b: ColumnType) -> ColumnType:
+    return fitted(max(a.integer_digits, b.integer_digits) + 1, max(a.scale, b.scale))
+
+
+def multiplied(a: ColumnType, b: ColumnType) -> ColumnType:
+    return fitted(a.integer_digits + b.integer_digits + 1, a.scale + b.scale)
+
+
+def divided(a: ColumnType, b: ColumnType) -> ColumnType:
+    """A quotient may have any number of fractional digits, so it gets all that 38 digits leave."""
+    return fitted(a.integer_digits + b.scale, MAX_PRECISION)
+
+
+def remainder(a: ColumnType, b: ColumnType) -> ColumnType:
+    return fitted(min(a.integer_digits, b.integer_digits), max(a.scale, b.scale))
+
+
+def common(a: ColumnType, b: ColumnType) -> ColumnType:
+    """The type that holds values of both."""
+    return fitted(max(a.integer_digits, b.integer_digits), max(a.scale, b.scale))
+
+
+def summed(a: ColumnType) -> ColumnType:
+    return decimal(min(MAX_PRECISION, a.precision + 10), a.scale)

@@ -1,0 +1,100 @@
+"""Conversions, always asked for, never implied. What cannot be converted fails the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tallybook.expressions.functions.spark import F
+from tallybook.expressions.registry import (
+    ANYTHING,
+    WHOLE,
+    Accepts,
+    Argument,
+    Building,
+    Function,
+    Param,
+    always,
+    params,
+    register,
+)
+from tallybook.model.columns import DATE, DECIMAL, INTEGER, STRING, ColumnType, decimal
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_NUMERIC = Accepts("string or number", frozenset({"string", "integer", "decimal"}), STRING)
+_DATED = Accepts("string, date or timestamp", frozenset({"string", "date", "timestamp"}), STRING)
+ISO_DATE = "yyyy-MM-dd"
+
+
+def _decimal_type(args: Sequence[Argument]) -> ColumnType:
+    return decimal(int(str(args[1].literal)), int(str(args[2].literal))) if len(args) == 3 else DECIMAL
+
+
+def _refuse_decimal_type(args: Sequence[Argument]) -> str | None:
+    if len(args) == 2:
+        return "TO_DECIMAL takes both precision and scale, or neither; write TO_DECIMAL(value, 18, 2)"
+    try:
+        _decimal_type(args)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _to_date(c: Building, x: Column) -> Column:
+    return F.to_date(x, ISO_DATE) if c.args[0].type == STRING else x.cast("date")
+
+
+register(
+    Function(
+        "TO_STRING",
+        "conversions",
+        params(Param("the value", ANYTHING)),
+        "TO_STRING(value)",
+        always(STRING),
+        "The value as text: decimals with all their digits, dates as 2026-01-31.",
+        ("TO_STRING(1.50)", "1.50"),
+        lambda _c, x: x.cast("string"),
+    )
+)
+register(
+    Function(
+        "TO_INTEGER",
+        "conversions",
+        params(Param("the value", _NUMERIC)),
+        "TO_INTEGER(value)",
+        always(INTEGER),
+        "A whole number from text, or a decimal cut off at the point.",
+        ('TO_INTEGER("42")', "42"),
+        lambda _c, x: x.cast("bigint"),
+    )
+)
+register(
+    Function(
+        "TO_DECIMAL",
+        "conversions",
+        params(
+            Param("the value", _NUMERIC),
+            optional=[Param("the precision", WHOLE, literal=True), Param("the scale", WHOLE, literal=True)],
+        ),
+        "TO_DECIMAL(value), or TO_DECIMAL(value, precision, scale)",
+        _decimal_type,
+        "A decimal(18,6), or of the digits given, rounded half up.",
+        ('TO_DECIMAL("1.005", 10, 2)', "1.01"),
+        lambda c, x, *_digits: c.cast(x, c.result),
+        refuse=_refuse_decimal_type,
+    )
+)
+register(
+    Function(
+        "TO_DATE",
+        "conversions",
+        params(Param("the value", _DATED)),
+        "TO_DATE(value)",
+        always(DATE),
+        "A date from text such as 2026-01-31, or the day of a timestamp.",
+        ('TO_DATE("2026-01-31")', "2026-01-31"),
+        _to_date,
+    )
+)

@@ -1,0 +1,206 @@
+"""Dates and the run's own time. Every moment is UTC; TODAY and NOW are the run's timestamp, also in a replay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+from tallybook.expressions.functions.spark import F
+from tallybook.expressions.registry import (
+    DAY,
+    DAY_OR_TIME,
+    TEXT,
+    WHOLE,
+    Argument,
+    Building,
+    Function,
+    Param,
+    Shape,
+    always,
+    params,
+    register,
+)
+from tallybook.model.columns import DATE, INTEGER, STRING, TIMESTAMP
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def read_date(text: str) -> date | None:
+    """A date written `2026-01-31`; None for anything else."""
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def read_timestamp(text: str) -> datetime | None:
+    """An ISO timestamp; without a zone it is UTC. None for anything else."""
+    if not re.match(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}", text):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _date_shape(count: int) -> Shape | None:
+    if count == 1:
+        return (Param("the text", TEXT, literal=True),)
+    if count == 3:
+        return tuple(Param(f"the {part}", WHOLE) for part in ("year", "month", "day"))
+    return None
+
+
+def _refuse_date(args: Sequence[Argument]) -> str | None:
+    if len(args) == 3 or read_date(str(args[0].literal)):
+        return None
+    return f"'{args[0].literal}' is not a date; write DATE(\"2026-01-31\")"
+
+
+def _refuse_timestamp(args: Sequence[Argument]) -> str | None:
+    if read_timestamp(str(args[0].literal)):
+        return None
+    return f"'{args[0].literal}' is not a timestamp; write TIMESTAMP(\"2026-01-31T12:00:00Z\")"
+
+
+def _date(c: Building, first: Column, month: Column | None = None, day: Column | None = None) -> Column:
+    if month is None or day is None:
+        return F.lit(read_date(str(c.args[0].literal)))
+    return F.make_date(first.cast("int"), month.cast("int"), day.cast("int"))
+
+
+register(
+    Function(
+        "DATE",
+        "dates",
+        _date_shape,
+        'DATE("2026-01-31"), or DATE(year, month, day)',
+        always(DATE),
+        "A date, written out or put together; a day that does not exist fails the run.",
+        ("DATE(2026, 1, 31)", "2026-01-31"),
+        _date,
+        refuse=_refuse_date,
+    )
+)
+register(
+    Function(
+        "TIMESTAMP",
+        "dates",
+        params(Param("the text", TEXT, literal=True)),
+        'TIMESTAMP("2026-01-31T12:00:00Z")',
+        always(TIMESTAMP),
+        "A moment, written out; UTC where it names no zone.",
+        ('TIMESTAMP("2026-01-31T12:00:00+01:00")', "2026-01-31 11:00:00"),
+        lambda c, _text: F.lit(read_timestamp(str(c.args[0].literal))),
+        refuse=_refuse_timestamp,
+    )
+)
+register(
+    Function(
+        "TODAY",
+        "dates",
+        params(),
+        "TODAY()",
+        always(DATE),
+        "The day of the run (UTC), the same for every row and in a replay.",
+        ("DATEDIFF(TODAY(), TODAY())", "0"),
+        lambda c: F.lit(c.timestamp.date()),
+    )
+)
+register(
+    Function(
+        "NOW",
+        "dates",
+        params(),
+        "NOW()",
+        always(TIMESTAMP),
+        "The moment of the run (UTC), the same for every row and in a replay.",
+        ("NOW() = NOW()", "true"),
+        lambda c: F.lit(c.timestamp),
+    )
+)
+
+
+def _part(name: str) -> Callable[..., Column]:
+    return lambda _c, x: getattr(F, name)(x)
+
+
+for _name, _example in (("YEAR", "2026"), ("MONTH", "1"), ("DAY", "31")):
+    register(
+        Function(
+            _name,
+            "dates",
+            params(Param("the date", DAY_OR_TIME)),
+            f"{_name}(date)",
+            always(INTEGER),
+            f"The {_name.lower()} of the date, a number.",
+            (f'{_name}(DATE("2026-01-31"))', _example),
+            _part(_name.lower()),
+        )
+    )
+register(
+    Function(
+        "DATEDIFF",
+        "dates",
+        params(Param("the end", DAY_OR_TIME), Param("the start", DAY_OR_TIME)),
+        "DATEDIFF(end, start)",
+        always(INTEGER),
+        "The days from start to end.",
+        ('DATEDIFF(DATE("2026-03-01"), DATE("2026-02-01"))', "28"),
+        lambda c, end, start: F.datediff(end, start),
+    )
+)
+register(
+    Function(
+        "DATEADD",
+        "dates",
+        params(Param("the date", DAY), Param("the days", WHOLE)),
+        "DATEADD(date, days)",
+        always(DATE),
+        "The date a number of days later, or earlier when negative.",
+        ('DATEADD(DATE("2026-01-31"), 1)', "2026-02-01"),
+        lambda c, x, days: F.date_add(x, days.cast("int")),
+    )
+)
+register(
+    Function(
+        "ADD_MONTHS",
+        "dates",
+        params(Param("the date", DAY), Param("the months", WHOLE)),
+        "ADD_MONTHS(date, months)",
+        always(DATE),
+        "The same day months later, or the last day of a shorter month.",
+        ('ADD_MONTHS(DATE("2026-01-31"), 1)', "2026-02-28"),
+        lambda c, x, months: F.add_months(x, months.cast("int")),
+    )
+)
+register(
+    Function(
+        "MONTH_END",
+        "dates",
+        params(Param("the date", DAY)),
+        "MONTH_END(date)",
+        always(DATE),
+        "The last day of the date's month.",
+        ('MONTH_END(DATE("2024-02-10"))', "2024-02-29"),
+        lambda c, x: F.last_day(x),
+    )
+)
+register(
+    Function(
+        "PERIOD",
+        "dates",
+        params(),
+        "PERIOD()",
+        always(STRING),
+        "The identifier of the run's period.",
+        ("PERIOD()", "2026-01"),
+        lambda c: F.lit(c.period),
+    )
+)

@@ -1,0 +1,180 @@
+"""Choices and truth: three-valued logic as SQL has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from tallybook.expressions.functions.comparisons import equal, why_not_comparable
+from tallybook.expressions.functions.spark import F
+from tallybook.expressions.registry import (
+    ANYTHING,
+    TRUTH,
+    Argument,
+    Building,
+    Function,
+    Param,
+    Shape,
+    always,
+    params,
+    register,
+    same_as,
+)
+from tallybook.model.columns import BOOLEAN
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def _all(_c: Building, *conditions: Column) -> Column:
+    return reduce(lambda a, b: a & b, conditions)
+
+
+def _any(_c: Building, *conditions: Column) -> Column:
+    return reduce(lambda a, b: a | b, conditions)
+
+
+def _if(c: Building, condition: Column, then: Column, otherwise: Column | None = None) -> Column:
+    return F.when(condition, then).otherwise(F.lit(None) if otherwise is None else otherwise)
+
+
+def _switch_shape(count: int) -> Shape | None:
+    """A subject, pairs of value and result, and perhaps a default."""
+    if count < 3:
+        return None
+    pair = (Param("a value", ANYTHING), Param("a result", ANYTHING, group="result"))
+    pairs, default = divmod(count - 1, 2)
+    last = (Param("the default", ANYTHING, group="result"),) * default
+    return (Param("the subject", ANYTHING), *chain.from_iterable([pair] * pairs), *last)
+
+
+def _switch_refusal(args: Sequence[Argument]) -> str | None:
+    last = len(args) - (1 - len(args) % 2)
+    return next((reason for i in range(1, last, 2) if (reason := why_not_comparable("=", args[0], args[i]))), None)
+
+
+def _switch(c: Building, subject: Column, *rest: Column) -> Column:
+    paired = len(rest) - len(rest) % 2
+    default = rest[-1] if len(rest) % 2 else F.lit(None)
+    cases = [(equal(c, (subject, c.args[0]), (rest[i], c.args[i + 1])), rest[i + 1]) for i in range(0, paired, 2)]
+    choice = F.when(*cases[0])
+    for case in cases[1:]:
+        choice = choice.when(*case)
+    return choice.otherwise(default)
+
+
+register(
+    Function(
+        "AND",
+        "logic",
+        params(Param("a condition", TRUTH), repeat=Param("a condition", TRUTH)),
+        "AND(condition, …), or condition AND condition",
+        always(BOOLEAN),
+        "True when all conditions are; unknown when one is NULL and none is false.",
+        ("AND(TRUE, 2 > 1)", "true"),
+        _all,
+        null_safe=True,
+    )
+)
+register(
+    Function(
+        "OR",
+        "logic",
+        params(Param("a condition", TRUTH), repeat=Param("a condition", TRUTH)),
+        "OR(condition, …), or condition OR condition",
+        always(BOOLEAN),
+        "True when one condition is; unknown when one is NULL and none is true.",
+        ("OR(FALSE, 2 > 1)", "true"),
+        _any,
+        null_safe=True,
+    )
+)
+register(
+    Function(
+        "NOT",
+        "logic",
+        params(Param("the condition", TRUTH)),
+        "NOT condition",
+        always(BOOLEAN),
+        "True when the condition is false.",
+        ("NOT 1 > 2", "true"),
+        lambda _c, x: ~x,
+    )
+)
+register(
+    Function(
+        "IF",
+        "logic",
+        params(
+            Param("the condition", TRUTH),
+            Param("the value if true", ANYTHING, group="result"),
+            optional=[Param("the value if not", ANYTHING, group="result")],
+        ),
+        "IF(condition, value if true, value if not)",
+        same_as(1),
+        "One of two values; a NULL condition counts as false. Without the third argument: NULL.",
+        ('IF(3 > 2, "more", "less")', "more"),
+        _if,
+        null_safe=True,
+    )
+)
+register(
+    Function(
+        "SWITCH",
+        "logic",
+        _switch_shape,
+        "SWITCH(subject, value, result, …, default)",
+        same_as(2),
+        "The result beside the first value equal to the subject, else the default, else NULL.",
+        ('SWITCH("b", "a", 1, "b", 2, 0)', "2"),
+        _switch,
+        refuse=_switch_refusal,
+        null_safe=True,
+    )
+)
+register(
+    Function(
+        "COALESCE",
+        "logic",
+        params(
+            Param("a value", ANYTHING, group="result"),
+            repeat=Param("a value", ANYTHING, group="result"),
+        ),
+        "COALESCE(value, …)",
+        same_as(0),
+        "The first value that is not NULL.",
+        ('COALESCE(NULL, "none")', "none"),
+        lambda c, *values: F.coalesce(*values),
+        null_safe=True,
+    )
+)
+register(
+    Function(
+        "ISNULL",
+        "logic",
+        params(Param("the value", ANYTHING)),
+        "ISNULL(value)",
+        always(BOOLEAN),
+        "True when the value is NULL.",
+        ("ISNULL(NULL)", "true"),
+        lambda _c, x: x.isNull(),
+        aliases=("IS_NULL",),
+        null_safe=True,
+    )
+)
+register(
+    Function(
+        "IS NULL",
+        "logic",
+        params(Param("the value", ANYTHING)),
+        "value IS NULL, value IS NOT NULL",
+        always(BOOLEAN),
+        "True when the value is NULL.",
+        ("NULL IS NULL", "true"),
+        lambda _c, x: x.isNull(),
+        operator=True,
+        null_safe=True,
+    )
+)

@@ -1,0 +1,281 @@
+"""Exact arithmetic: decimals and 64-bit integers, never floats. Overflow fails, division by zero is NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from tallybook.expressions import decimals
+from tallybook.expressions.functions.spark import F
+from tallybook.expressions.registry import (
+    NUMBER,
+    ORDERED,
+    WHOLE,
+    Accepts,
+    Argument,
+    Building,
+    Function,
+    Param,
+    always,
+    params,
+    register,
+    same_as,
+)
+from tallybook.model.columns import DATE, INTEGER, MAX_PRECISION, ColumnType, decimal
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+TypeRule = Callable[[ColumnType, ColumnType], ColumnType]
+_ADDABLE = Accepts("number or date", frozenset({"integer", "decimal", "date"}), INTEGER)
+MAX_ROUND_DIGITS = 38
+
+
+def _arithmetic(rule: TypeRule) -> Callable[[Sequence[Argument]], ColumnType]:
+    """Integers stay integers; with a decimal among them the rule gives the digits."""
+
+    def result(args: Sequence[Argument]) -> ColumnType:
+        if DATE in (args[0].type, args[1].type):
+            return DATE
+        if args[0].type == args[1].type == INTEGER:
+            return INTEGER
+        return rule(args[0].widened, args[1].widened)
+
+    return result
+
+
+def _divided(args: Sequence[Argument]) -> ColumnType:
+    return decimals.divided(args[0].widened, args[1].widened)
+
+
+def _operands(c: Building, *columns: Column) -> list[Column]:
+    """Both as decimals where the result is one."""
+    if c.result.kind != "decimal":
+        return list(columns)
+    return [c.cast(column, arg.widened) for column, arg in zip(columns, c.args, strict=True)]
+
+
+def _plus(c: Building, x: Column, y: Column) -> Column:
+    if c.result == DATE:
+        day, days = (x, y) if c.args[0].type == DATE else (y, x)
+        return F.date_add(day, days.cast("int"))
+    left, right = _operands(c, x, y)
+    return left + right
+
+
+def _minus(c: Building, x: Column, y: Column) -> Column:
+    if c.result == DATE:
+        return F.date_sub(x, y.cast("int"))
+    left, right = _operands(c, x, y)
+    return left - right
+
+
+def _times(c: Building, x: Column, y: Column) -> Column:
+    left, right = _operands(c, x, y)
+    return left * right
+
+
+def quotient(c: Building, x: Column, y: Column, divisor: ColumnType) -> Column:
+    """Spark gives a quotient more digits the more its divisor may have, so the divisor gets all 38."""
+    wide = c.cast(y, decimal(MAX_PRECISION, divisor.scale))
+    return x / F.nullif(wide, c.cast(F.lit(0), decimal(MAX_PRECISION, divisor.scale)))
+
+
+def _by(c: Building, x: Column, y: Column) -> Column:
+    return quotient(c, c.cast(x, c.args[0].widened), y, c.args[1].widened)
+
+
+def _remainder(c: Building, x: Column, y: Column) -> Column:
+    left, right = _operands(c, x, y)
+    zero_type = c.args[1].type if c.result == INTEGER else c.args[1].widened
+    return left % F.nullif(right, c.cast(F.lit(0), zero_type))
+
+
+def _refuse_dates_added(args: Sequence[Argument]) -> str | None:
+    kinds = [arg.type.kind for arg in args]
+    if kinds.count("date") == 2:
+        return "two dates cannot be added; add days: date + 30"
+    if "date" in kinds and "decimal" in kinds:
+        return "a date takes whole days; make the days whole with ROUND(…)"
+    return None
+
+
+def _refuse_dates_subtracted(args: Sequence[Argument]) -> str | None:
+    kinds = [arg.type.kind for arg in args]
+    if kinds == ["date", "date"]:
+        return "two dates cannot be subtracted; use DATEDIFF(end, start)"
+    if kinds[1] == "date":
+        return "a date cannot be subtracted from a number; use DATEDIFF(end, start)"
+    if kinds == ["date", "decimal"]:
+        return "a date takes whole days; make the days whole with ROUND(…)"
+    return None
+
+
+def _digits(args: Sequence[Argument]) -> int:
+    return int(str(args[1].literal)) if len(args) > 1 else 0
+
+
+def _rounded(args: Sequence[Argument]) -> ColumnType:
+    type, digits = args[0].type, _digits(args)
+    if digits <= 0 or type == INTEGER:
+        return INTEGER
+    return type if digits >= type.scale else decimals.fitted(type.integer_digits + 1, digits)
+
+
+def _refuse_digits(args: Sequence[Argument]) -> str | None:
+    if len(args) > 1 and args[1].literal is None:
+        return "the digits of ROUND cannot be NULL"
+    return None if abs(_digits(args)) <= MAX_ROUND_DIGITS else f"ROUND goes to at most {MAX_ROUND_DIGITS} digits"
+
+
+def _round(c: Building, x: Column, _digits_column: Column | None = None) -> Column:
+    digits = _digits(c.args)
+    return x if c.args[0].type == INTEGER and digits >= 0 else F.round(x, digits)
+
+
+def _extreme(pick: str) -> Callable[..., Column]:
+    """Spark's least and greatest pass over NULLs; ours are NULL when one argument is."""
+
+    def build(c: Building, *values: Column) -> Column:
+        if len(values) == 1:
+            return values[0]
+        known = reduce(lambda a, b: a & b, (value.isNotNull() for value in values))
+        return F.when(known, getattr(F, pick)(*values))
+
+    return build
+
+
+def _infix(
+    name: str,
+    accepts: Accepts,
+    result: Callable[[Sequence[Argument]], ColumnType],
+    summary: str,
+    example: tuple[str, str],
+    build: Callable[..., Column],
+    refuse: Callable[[Sequence[Argument]], str | None] = lambda _: None,
+) -> None:
+    shape = params(Param("the left", accepts), Param("the right", accepts))
+    register(
+        Function(name, "numbers", shape, f"a {name} b", result, summary, example, build, operator=True, refuse=refuse)
+    )
+
+
+_infix(
+    "+",
+    _ADDABLE,
+    _arithmetic(decimals.added),
+    "The sum; a date plus a number of days is a date.",
+    ("1.5 + 2", "3.5"),
+    _plus,
+    _refuse_dates_added,
+)
+_infix(
+    "-",
+    _ADDABLE,
+    _arithmetic(decimals.added),
+    "The difference; a date minus a number of days is a date.",
+    ("5 - 7", "-2"),
+    _minus,
+    _refuse_dates_subtracted,
+)
+_infix("*", NUMBER, _arithmetic(decimals.multiplied), "The product.", ("1.10 * 3", "3.30"), _times)
+_infix("/", NUMBER, _divided, "The quotient, a decimal; NULL when dividing by zero.", ("1 / 4", "0.25"), _by)
+_infix(
+    "%",
+    NUMBER,
+    _arithmetic(decimals.remainder),
+    "The remainder, with the sign of the left; NULL when dividing by zero.",
+    ("-7 % 3", "-1"),
+    _remainder,
+)
+register(
+    Function(
+        "NEGATE",
+        "numbers",
+        params(Param("the number", NUMBER)),
+        "-number",
+        same_as(0),
+        "The number with the other sign.",
+        ("-(2 + 3)", "-5"),
+        lambda _c, x: -x,
+        operator=True,
+    )
+)
+register(
+    Function(
+        "ABS",
+        "numbers",
+        params(Param("the number", NUMBER)),
+        "ABS(number)",
+        same_as(0),
+        "The number without its sign.",
+        ("ABS(-2.5)", "2.5"),
+        lambda c, x: F.abs(x),
+    )
+)
+register(
+    Function(
+        "ROUND",
+        "numbers",
+        params(Param("the number", NUMBER), optional=[Param("the digits", WHOLE, literal=True)]),
+        "ROUND(number, digits)",
+        _rounded,
+        "Rounded half up, away from zero. Without digits, or with 0 or fewer, the result is an integer.",
+        ("ROUND(2.345, 2)", "2.35"),
+        _round,
+        refuse=_refuse_digits,
+    )
+)
+register(
+    Function(
+        "FLOOR",
+        "numbers",
+        params(Param("the number", NUMBER)),
+        "FLOOR(number)",
+        always(INTEGER),
+        "The largest integer that is not above the number.",
+        ("FLOOR(-1.5)", "-2"),
+        lambda c, x: F.floor(x),
+    )
+)
+register(
+    Function(
+        "CEIL",
+        "numbers",
+        params(Param("the number", NUMBER)),
+        "CEIL(number)",
+        always(INTEGER),
+        "The smallest integer that is not below the number.",
+        ("CEIL(1.2)", "2"),
+        lambda c, x: F.ceil(x),
+    )
+)
+register(
+    Function(
+        "MOD",
+        "numbers",
+        params(Param("the number", NUMBER), Param("the divisor", NUMBER)),
+        "MOD(number, divisor)",
+        _arithmetic(decimals.remainder),
+        "The remainder, with the sign of the number; NULL when dividing by zero.",
+        ("MOD(7, 3)", "1"),
+        _remainder,
+    )
+)
+for _name, _pick, _meaning, _example in (
+    ("MIN", "least", "The smallest of the values in this row; NULL when one is.", ("MIN(3, 1.5)", "1.5")),
+    ("MAX", "greatest", "The largest of the values in this row; NULL when one is.", ("MAX(3, 1.5)", "3.0")),
+):
+    register(
+        Function(
+            _name,
+            "numbers",
+            params(Param("a value", ORDERED, group="value"), repeat=Param("a value", ORDERED, group="value")),
+            f"{_name}(value, …)",
+            same_as(0),
+            _meaning,
+            _example,
+            _extreme(_pick),
+        )
+    )

@@ -1,0 +1,126 @@
+"""Text: counted in characters, compared by code point, never NULL-swallowing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tallybook.expressions.functions.spark import F
+from tallybook.expressions.registry import TEXT, WHOLE, Building, Function, Param, always, params, register
+from tallybook.model.columns import BOOLEAN, INTEGER, STRING, ColumnType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Column
+
+_MOST = 2**31 - 1
+"""Spark counts characters in 32 bits."""
+
+
+def _count(c: Building, n: Column, least: int = 0) -> Column:
+    return F.greatest(F.least(n, F.lit(_MOST)), F.lit(least))
+
+
+def _substring(c: Building, text: Column, start: Column, length: Column | None = None) -> Column:
+    """Characters `start` to `start + length - 1`, those before the first one counted but not there."""
+    first = _count(c, start, -_MOST)
+    begin = F.greatest(first, F.lit(1))
+    if length is None:
+        return text.substr(begin.cast("int"), F.lit(_MOST))
+    wanted = _count(c, first + _count(c, length) - begin)
+    return text.substr(begin.cast("int"), wanted.cast("int"))
+
+
+def _function(
+    name: str,
+    shape: tuple[Param, ...],
+    result: ColumnType,
+    summary: str,
+    example: tuple[str, str],
+    build: Callable[..., Column],
+    optional: tuple[Param, ...] = (),
+) -> None:
+    names = [param.name.removeprefix("the ") for param in (*shape, *optional)]
+    signature = f"{name}({', '.join(names)})"
+    register(
+        Function(name, "text", params(*shape, optional=optional), signature, always(result), summary, example, build)
+    )
+
+
+_TEXT = Param("the text", TEXT)
+_PART = Param("the part", TEXT)
+_LENGTH = Param("the length", WHOLE)
+
+register(
+    Function(
+        "CONCAT",
+        "text",
+        params(Param("a text", TEXT), repeat=Param("a text", TEXT)),
+        "CONCAT(text, …)",
+        always(STRING),
+        "The texts one after the other; NULL when one is. Convert numbers with TO_STRING first.",
+        ('CONCAT("Q", "1")', "Q1"),
+        lambda c, *texts: F.concat(*texts),
+    )
+)
+_function("UPPER", (_TEXT,), STRING, "In capitals.", ('UPPER("emea")', "EMEA"), lambda c, x: F.upper(x))
+_function("LOWER", (_TEXT,), STRING, "In small letters.", ('LOWER("EMEA")', "emea"), lambda c, x: F.lower(x))
+_function("TRIM", (_TEXT,), STRING, "Without spaces at both ends.", ('TRIM("  a b ")', "a b"), lambda c, x: F.trim(x))
+_function(
+    "LEFT",
+    (_TEXT, _LENGTH),
+    STRING,
+    "The first characters.",
+    ('LEFT("2026-01", 4)', "2026"),
+    lambda c, x, n: F.left(x, _count(c, n).cast("int")),
+)
+_function(
+    "RIGHT",
+    (_TEXT, _LENGTH),
+    STRING,
+    "The last characters.",
+    ('RIGHT("2026-01", 2)', "01"),
+    lambda c, x, n: F.right(x, _count(c, n).cast("int")),
+)
+_function("LEN", (_TEXT,), INTEGER, "The number of characters.", ('LEN("café")', "4"), lambda c, x: F.char_length(x))
+_function(
+    "CONTAINS",
+    (_TEXT, _PART),
+    BOOLEAN,
+    "True when the part is somewhere in the text.",
+    ('CONTAINS("month end", "end")', "true"),
+    lambda c, x, part: F.contains(x, part),
+)
+_function(
+    "STARTS_WITH",
+    (_TEXT, _PART),
+    BOOLEAN,
+    "True when the text begins with the part.",
+    ('STARTS_WITH("4000", "4")', "true"),
+    lambda c, x, part: F.startswith(x, part),
+)
+_function(
+    "ENDS_WITH",
+    (_TEXT, _PART),
+    BOOLEAN,
+    "True when the text ends with the part.",
+    ('ENDS_WITH("4000", "00")', "true"),
+    lambda c, x, part: F.endswith(x, part),
+)
+_function(
+    "SUBSTRING",
+    (_TEXT, Param("the start", WHOLE)),
+    STRING,
+    "The characters from a position, counted from 1, to the end or for a length.",
+    ('SUBSTRING("2026-Q1", 6, 2)', "Q1"),
+    _substring,
+    optional=(_LENGTH,),
+)
+_function(
+    "REPLACE",
+    (_TEXT, _PART, Param("the replacement", TEXT)),
+    STRING,
+    "The text with every occurrence of the part replaced.",
+    ('REPLACE("a-b-c", "-", "")', "abc"),
+    lambda c, x, part, new: F.replace(x, part, new),
+)

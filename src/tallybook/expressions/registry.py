@@ -1,0 +1,161 @@
+"""The one list of functions and operators. Parser hints, checker, compiler, docs and tests all read it.
+
+A function is a declaration: name, parameters, result type, one line of meaning, an example that a test runs, and
+how to build it on Spark. Modules in `functions/` declare; importing this package's `functions` fills the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tallybook.model.columns import BOOLEAN, DATE, INTEGER, INTEGER_AS_DECIMAL, NULL, STRING, ColumnType, decimal
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+@dataclass(frozen=True)
+class Accepts:
+    """The kinds of type a parameter takes; `default` is what a bare NULL counts as there."""
+
+    name: str
+    kinds: frozenset[str]
+    default: ColumnType = NULL
+
+    def __contains__(self, type: ColumnType) -> bool:
+        return type.kind in self.kinds or type == NULL
+
+
+NUMBER = Accepts("number", frozenset({"integer", "decimal"}), INTEGER)
+WHOLE = Accepts("integer", frozenset({"integer"}), INTEGER)
+TEXT = Accepts("string", frozenset({"string"}), STRING)
+TRUTH = Accepts("boolean", frozenset({"boolean"}), BOOLEAN)
+DAY = Accepts("date", frozenset({"date"}), DATE)
+DAY_OR_TIME = Accepts("date or timestamp", frozenset({"date", "timestamp"}), DATE)
+ORDERED = Accepts("number, string, date or timestamp", frozenset({"integer", "decimal", "string", "date", "timestamp"}))
+ANYTHING = Accepts("any", frozenset({"integer", "decimal", "string", "boolean", "date", "timestamp"}))
+
+
+@dataclass(frozen=True)
+class Param:
+    """One parameter. Parameters of one `group` are brought to one common type."""
+
+    name: str
+    accepts: Accepts
+    group: str | None = None
+    literal: bool = False
+    """Must be written as a literal, so that the checker knows its value."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What the checker knows of an argument, and the compiler hands to `build`."""
+
+    type: ColumnType
+    literal: object = None
+
+    @property
+    def widened(self) -> ColumnType:
+        """The decimal a number counts as among decimals; an integer literal has its own digits, not all 19."""
+        if self.type == INTEGER and isinstance(self.literal, int):
+            return decimal(len(str(abs(self.literal))), 0)
+        return INTEGER_AS_DECIMAL if self.type == INTEGER else self.type
+
+
+@dataclass(frozen=True)
+class Building:
+    """What a function may use to build its Spark column."""
+
+    args: Sequence[Argument]
+    result: ColumnType
+    timestamp: datetime
+    period: str
+    cast: Callable[[Column, ColumnType], Column]
+
+
+Shape = tuple[Param, ...]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function, operator or aggregate of the language."""
+
+    name: str
+    family: str
+    shapes: Callable[[int], Shape | None]
+    """The parameters for a number of arguments, or None when it cannot be called so."""
+    signature: str
+    result: Callable[[Sequence[Argument]], ColumnType]
+    summary: str
+    example: tuple[str, str]
+    build: Callable[..., Column]
+    aggregate: bool = False
+    operator: bool = False
+    aliases: tuple[str, ...] = ()
+    refuse: Callable[[Sequence[Argument]], str | None] = field(default=lambda _: None)
+    """A reason why these arguments are wrong though each has a right type."""
+    null_safe: bool = False
+    """True where a NULL argument does not simply make the result NULL."""
+
+
+FUNCTIONS: dict[str, Function] = {}
+"""Every function under its name and aliases."""
+
+
+def register(function: Function) -> Function:
+    """Adds to the list; the same name twice is a bug."""
+    for name in (function.name, *function.aliases):
+        if name in FUNCTIONS:
+            raise ValueError(f"function {name} is declared twice")
+        FUNCTIONS[name] = function
+    return function
+
+
+def params(*shape: Param, optional: Sequence[Param] = (), repeat: Param | None = None) -> Callable[[int], Shape | None]:
+    """The usual shapes: fixed parameters, then optional ones, or one repeated any number of times."""
+
+    def choose(count: int) -> Shape | None:
+        if repeat is not None and count >= len(shape):
+            return (*shape, *[repeat] * (count - len(shape)))
+        if len(shape) <= count <= len(shape) + len(optional):
+            return (*shape, *optional[: count - len(shape)])
+        return None
+
+    return choose
+
+
+def always(type: ColumnType) -> Callable[[Sequence[Argument]], ColumnType]:
+    """The result type that does not depend on the arguments."""
+    return lambda _args: type
+
+
+def same_as(index: int) -> Callable[[Sequence[Argument]], ColumnType]:
+    """The result type is the type of one argument."""
+    return lambda args: args[index].type
+
+
+def function_names(*, aggregate: bool | None = None) -> list[str]:
+    """Callable names, for suggestions."""
+    load_functions()
+    return [
+        name
+        for name, function in FUNCTIONS.items()
+        if name.replace("_", "").isalpha() and (aggregate is None or function.aggregate == aggregate)
+    ]
+
+
+def find_function(name: str) -> Function | None:
+    """The function of that name or alias."""
+    load_functions()
+    return FUNCTIONS.get(name)
+
+
+def load_functions() -> None:
+    """Fills the list, once."""
+    if not FUNCTIONS:
+        from tallybook.expressions import functions
+
+        functions.load()

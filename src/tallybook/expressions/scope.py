@@ -1,0 +1,101 @@
+"""Which tables, columns and aliases an expression can see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tallybook.errors import Problem, did_you_mean
+from tallybook.expressions.tree import ColumnName
+from tallybook.model.columns import ALIASES, ColumnType
+
+
+@dataclass(frozen=True)
+class ScopeTable:
+    """A table in sight: the working dataset, a lookup, a join alias or an append source.
+
+    `hidden` columns can be read as `table.column` only: system columns of joined tables, which would otherwise
+    make every bare `_labels` ambiguous. `prefix` tells apart columns of tables joined to the working rows.
+    """
+
+    name: str
+    columns: Mapping[str, ColumnType]
+    hidden: Mapping[str, ColumnType] = field(default_factory=dict)
+    joined: bool = False
+
+    def type_of(self, column: str) -> ColumnType | None:
+        name = ALIASES.get(column, column)
+        return self.columns.get(name) or self.hidden.get(name)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A column an expression reads: `table` is None for the working rows themselves."""
+
+    table: str | None
+    column: str
+    type: ColumnType
+
+    @property
+    def physical(self) -> str:
+        """The name of the column in the frame the expression is evaluated on."""
+        return self.column if self.table is None else joined_name(self.table, self.column)
+
+
+def joined_name(alias: str, column: str) -> str:
+    """The name a column of a joined table has beside the working columns; no identifier of a user has a dot."""
+    return f"{alias}.{column}"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The tables in sight, the working one first."""
+
+    tables: tuple[ScopeTable, ...]
+
+    def with_table(self, table: ScopeTable) -> Scope:
+        return Scope((*self.tables, table))
+
+    def resolve(self, name: ColumnName) -> Resolved | Problem:
+        """The column meant, or the ColumnNotFound problem that says why none is."""
+        if len(name.parts) == 1:
+            return self._bare(name, name.parts[0])
+        if len(name.parts) == 2:
+            return self._qualified(name, *name.parts)
+        return _not_found(name, f"'{'.'.join(name.parts)}' has too many parts", "write table.column")
+
+    def _bare(self, name: ColumnName, column: str) -> Resolved | Problem:
+        lookup = ALIASES.get(column, column)
+        holders = [table for table in self.tables if lookup in table.columns]
+        if len(holders) == 1:
+            return _found(holders[0], lookup)
+        if holders:
+            choices = " or ".join(f"{table.name}.{column}" for table in holders)
+            return _not_found(name, f"column '{column}' is in several tables", f"write {choices}")
+        hint = did_you_mean(column, (known for table in self.tables for known in table.columns))
+        return _not_found(name, f"there is no column '{column}'", hint)
+
+    def _qualified(self, name: ColumnName, table_name: str, column: str) -> Resolved | Problem:
+        table = next((table for table in self.tables if table.name == table_name), None)
+        if table is None:
+            hint = did_you_mean(table_name, (table.name for table in self.tables))
+            return _not_found(name, f"no table or alias '{table_name}' is in sight here", hint)
+        if table.type_of(column) is None:
+            hint = did_you_mean(column, table.columns)
+            return _not_found(name, f"'{table_name}' has no column '{column}'", hint)
+        return _found(table, ALIASES.get(column, column))
+
+
+def _found(table: ScopeTable, column: str) -> Resolved:
+    type = table.type_of(column)
+    assert type is not None
+    return Resolved(table.name if table.joined else None, column, type)
+
+
+def _not_found(name: ColumnName, message: str, hint: str | None) -> Problem:
+    return Problem("ColumnNotFound", message, hint, name.span.place)
+
+
+def visible_names(tables: Iterable[ScopeTable]) -> list[str]:
+    """`table.column` of everything in sight, for suggestions."""
+    return [f"{table.name}.{column}" for table in tables for column in table.columns]
