@@ -1,0 +1,276 @@
+"""Periods, and the calendars that know them.
+
+A calendar either computes its periods (`levels`: years, quarters, months and days counted from a fiscal year start)
+or lists them (`periods`: 4-4-5 months, weeks, adjustment periods, whatever the company uses).
+
+    calendar:
+      id: fiscal
+      fiscal_year_start: 04-01
+      fiscal_year_named_by: end            # April 2025 to March 2026 is 2026
+      levels:
+        - {name: year, identifier: "FY{{YYYY}}"}
+        - {name: quarter, identifier: "FY{{YYYY}}-Q{{Q}}"}
+        - {name: month, identifier: "{{calendar_year}}-{{MM}}"}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from tallybook.errors import did_you_mean, fail
+from tallybook.model.base import Entity, Id, NonEmpty, Text, as_text
+from tallybook.model.fiscal import UNITS, FiscalYear, NamedBy
+from tallybook.model.level import Level, could_be_same
+
+PeriodStatus = Literal["open", "closed", "locked"]
+_EXAMPLE_DAY = date(2026, 1, 1)
+
+
+def _as_date(value: object) -> object:
+    """A date as YAML or JSON gives it: a date, or text in the one form people agree on."""
+    text = as_text(value)
+    if not isinstance(text, str):
+        return text
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        day = None
+    if day is None or day.isoformat() != text:
+        raise ValueError(f"'{text}' is not a date; write it as 2026-01-31")
+    return day
+
+
+Day = Annotated[date, BeforeValidator(_as_date, json_schema_input_type=date)]
+
+
+class Period(Entity):
+    """A stretch of days a run is for. Whether it is open, closed or locked is recorded in the store."""
+
+    identifier: NonEmpty
+    level: NonEmpty
+    start_date: Day = Field(description="The first day.")
+    end_date: Day = Field(description="The last day; it belongs to the period.")
+    parent: NonEmpty | None = Field(None, description="Identifier of the next larger period this one is part of.")
+
+    @model_validator(mode="after")
+    def _starts_before_it_ends(self) -> Period:
+        if self.start_date > self.end_date:
+            raise ValueError(f"period '{self.identifier}' starts {self.start_date}, after it ends {self.end_date}")
+        return self
+
+    @property
+    def days(self) -> int:
+        return (self.end_date - self.start_date).days + 1
+
+    def contains(self, other: Period) -> bool:
+        """Every day of the other period is a day of this one."""
+        return self.start_date <= other.start_date and other.end_date <= self.end_date
+
+    def overlaps(self, other: Period) -> bool:
+        """They share a day."""
+        return self.start_date <= other.end_date and other.start_date <= self.end_date
+
+
+class ListedPeriod(Period):
+    """A period written out in a calendar."""
+
+    status: PeriodStatus = Field("open", description="The status it begins with; later changes are recorded apart.")
+
+    def plain(self) -> Period:
+        return Period.model_validate(self.model_dump(exclude={"status"}))
+
+
+class Calendar(Entity):
+    """Named periods on one or more levels: computed from `levels`, or listed in `periods`."""
+
+    id: Id
+    name: Text | None = None
+    fiscal_year_start: Text = Field(
+        "01-01",
+        description="Month and day the year starts on, such as 04-01, or the month alone (1 to 12).",
+    )
+    fiscal_year_named_by: NamedBy = Field(
+        "end",
+        description="Which calendar year names a fiscal year that touches two: `end` (default; April 2025 to March "
+        "2026 is 2026) or `start` (it is 2025).",
+    )
+    levels: tuple[Level, ...] = Field((), description="The levels and how their periods are called.")
+    periods: tuple[ListedPeriod, ...] = Field(
+        (), description="All periods, written out, instead of `levels`. Longer levels count as coarser."
+    )
+
+    @model_validator(mode="after")
+    def _is_sound(self) -> Calendar:
+        FiscalYear.parse(self.fiscal_year_start, self.fiscal_year_named_by)
+        faults = list(self._faults())
+        if faults:
+            raise ValueError("; ".join(faults))
+        return self
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """The levels, coarsest first."""
+        if self.levels:
+            return tuple(level.name for level in self._ordered)
+        longest: dict[str, int] = {}
+        for period in self.periods:
+            longest[period.level] = max(period.days, longest.get(period.level, 0))
+        return tuple(sorted(longest, key=lambda level: -longest[level]))
+
+    def finer(self, level: str, than: str) -> bool:
+        """The first level's periods are parts of the second's."""
+        return self._rank(level) > self._rank(than)
+
+    def period(self, identifier: str) -> Period:
+        """The period of that name; its level follows from the name."""
+        found = next(self._named(identifier), None)
+        if found is None:
+            raise fail(
+                "PeriodNotFound", f"calendar '{self.id}' has no period '{identifier}'", hint=self._hint(identifier)
+            )
+        return found
+
+    def children(self, period: Period, level: str) -> tuple[Period, ...]:
+        """The periods of a level inside a period, in order.
+
+        One that lies across the period's edge (a week in two months) is refused: taking it would bring days of
+        another period, leaving it out would lose days of this one.
+        """
+        found = self._overlapping(level, period)
+        across = [child.identifier for child in found if not period.contains(child)]
+        if across or not found:
+            reason = f"'{across[0]}' lies only partly inside" if across else "there is none"
+            raise fail(
+                "PeriodNotFound",
+                f"calendar '{self.id}' cannot divide {period.level} '{period.identifier}' into periods of level "
+                f"'{level}': {reason}",
+            )
+        return found
+
+    def containing(self, period: Period, level: str) -> Period:
+        """The period of a coarser level that a period is part of."""
+        found = [parent for parent in self._overlapping(level, period) if parent.contains(period)]
+        if not found:
+            raise fail(
+                "PeriodNotFound",
+                f"calendar '{self.id}' has no period of level '{level}' that contains all of '{period.identifier}' "
+                f"({period.start_date} to {period.end_date})",
+            )
+        return found[0]
+
+    def example(self, level: str) -> Period:
+        """Some period of the level, to show what one looks like; of listed periods a longest one."""
+        self._rank(level)
+        if self.periods:
+            return max((listed for listed in self.periods if listed.level == level), key=lambda listed: listed.days)
+        day = Period(identifier="example", level="day", start_date=_EXAMPLE_DAY, end_date=_EXAMPLE_DAY)
+        return self._overlapping(level, day)[0]
+
+    def initial_status(self, identifier: str) -> PeriodStatus:
+        """The status a period has before anyone changed it."""
+        return next((listed.status for listed in self.periods if listed.identifier == identifier), "open")
+
+    @property
+    def _ordered(self) -> tuple[Level, ...]:
+        return tuple(sorted(self.levels, key=lambda level: UNITS.index(level.name)))
+
+    @property
+    def _fiscal_year(self) -> FiscalYear:
+        return FiscalYear.parse(self.fiscal_year_start, self.fiscal_year_named_by)
+
+    def _rank(self, level: str) -> int:
+        names = self.level_names
+        if level not in names:
+            raise fail(
+                "CalendarNotFound", f"calendar '{self.id}' has no level '{level}'", hint=did_you_mean(level, names)
+            )
+        return names.index(level)
+
+    def _named(self, identifier: str) -> Iterator[Period]:
+        yield from (listed.plain() for listed in self.periods if listed.identifier == identifier)
+        for level in self.levels:
+            year = level.year_in(identifier)
+            if year is None:
+                continue
+            for start, end in self._fiscal_year.spans(level.name, date(year - 1, 1, 1), date(year + 1, 12, 31)):
+                if level.name_of(start, self._fiscal_year) == identifier:
+                    yield self._computed(level, start, end)
+
+    def _overlapping(self, level: str, period: Period) -> tuple[Period, ...]:
+        rank = self._rank(level)
+        if self.periods:
+            same_level = (listed for listed in self.periods if listed.level == level and listed.overlaps(period))
+            return tuple(listed.plain() for listed in sorted(same_level, key=lambda listed: listed.start_date))
+        found = self._ordered[rank]
+        spans = self._fiscal_year.spans(found.name, period.start_date, period.end_date)
+        return tuple(self._computed(found, start, end) for start, end in spans)
+
+    def _computed(self, level: Level, start: date, end: date) -> Period:
+        rank = self._ordered.index(level)
+        parent = self._ordered[rank - 1].name_of(start, self._fiscal_year) if rank else None
+        name = level.name_of(start, self._fiscal_year)
+        return Period(identifier=name, level=level.name, start_date=start, end_date=end, parent=parent)
+
+    def _hint(self, identifier: str) -> str:
+        listed = [period.identifier for period in self.periods]
+        near = did_you_mean(identifier, listed)
+        if near:
+            return near
+        examples = (f"'{self.example(level).identifier}' ({level})" for level in self.level_names)
+        return "periods look like " + ", ".join(examples)
+
+    def _faults(self) -> Iterator[str]:
+        if bool(self.levels) == bool(self.periods):
+            yield "a calendar has either `levels` or `periods`"
+        elif self.levels:
+            yield from could_be_same(self.levels)
+        else:
+            yield from self._list_faults()
+
+    def _list_faults(self) -> Iterator[str]:
+        if {"fiscal_year_start", "fiscal_year_named_by"} & self.model_fields_set:
+            yield "`fiscal_year_start` and `fiscal_year_named_by` go with `levels`; listed periods have their own dates"
+        by_identifier = {listed.identifier: listed for listed in self.periods}
+        if len(by_identifier) < len(self.periods):
+            names = [listed.identifier for listed in self.periods]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            yield f"period listed more than once: {', '.join(twice)}"
+        for level in self.level_names:
+            same_level = sorted((p for p in self.periods if p.level == level), key=lambda listed: listed.start_date)
+            for earlier, later in pairwise(same_level):
+                if earlier.overlaps(later) and earlier.identifier != later.identifier:
+                    yield f"periods '{earlier.identifier}' and '{later.identifier}' of level '{level}' overlap"
+        for child in self.periods:
+            yield from self._parent_faults(child, by_identifier)
+
+    def _parent_faults(self, child: Period, by_identifier: dict[str, ListedPeriod]) -> Iterator[str]:
+        if child.parent is None:
+            return
+        parent = by_identifier.get(child.parent)
+        if parent is None:
+            yield f"the parent '{child.parent}' of period '{child.identifier}' is not listed"
+        elif not self.finer(child.level, parent.level):
+            yield f"the parent '{parent.identifier}' of period '{child.identifier}' is not of a coarser level"
+        elif not parent.contains(child):
+            yield (
+                f"period '{child.identifier}' ({child.start_date} to {child.end_date}) is not inside its parent "
+                f"'{parent.identifier}' ({parent.start_date} to {parent.end_date})"
+            )
+
+
+GREGORIAN = Calendar(
+    id="gregorian",
+    name="Calendar years, quarters, months and days",
+    levels=(
+        Level(name="year", identifier="{{YYYY}}"),
+        Level(name="quarter", identifier="{{YYYY}}-Q{{Q}}"),
+        Level(name="month", identifier="{{YYYY}}-{{MM}}"),
+        Level(name="day", identifier="{{YYYY}}-{{MM}}-{{DD}}"),
+    ),
+)
+"""The calendar that is always there."""

@@ -1,0 +1,37 @@
+"""Text with `{{tokens}}` in it: the one reader of the braces, for period identifiers, paths and table names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_BRACES = re.compile(r"\{\{\s*(?P<name>[^{}]*?)\s*\}\}|\{\{|\}\}")
+
+
+@dataclass(frozen=True)
+class Token:
+    """One `{{name}}` of a template; `name` is None where braces do not pair up."""
+
+    name: str | None
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+def tokens(template: str) -> tuple[Token, ...]:
+    """The tokens of a template, in order."""
+    return tuple(Token(match["name"], match[0], match.start()) for match in _BRACES.finditer(template))
+
+
+def token_names(template: str) -> frozenset[str]:
+    """The names of the well-formed tokens."""
+    return frozenset(token.name for token in tokens(template) if token.name is not None)
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """The template with each token replaced by its value; KeyError for a token without one."""
+    return _BRACES.sub(lambda match: values[match["name"]], template)
