@@ -1,0 +1,51 @@
+"""What can be said against a rule before any run. The problems' `path` starts at the rule; places are the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tallybook.errors import Problem, did_you_mean
+from tallybook.model.datasource import DataSource, FileSource
+from tallybook.model.period import Calendar
+from tallybook.model.resolver import ANY_LEVEL, PathStrategy, Rule
+from tallybook.resolve.render import check_fit, check_template
+
+
+def check_rule(rule: Rule, calendar: Calendar, datasources: Mapping[str, DataSource]) -> list[Problem]:
+    """Every problem of the rule but its `when`. A disabled datasource is none: other rules may still serve a run."""
+    return [*_check_level(rule, calendar), *_check_source(rule, datasources), *_check_templates(rule, calendar)]
+
+
+def _check_level(rule: Rule, calendar: Calendar) -> Iterator[Problem]:
+    levels = (*calendar.level_names, ANY_LEVEL)
+    if rule.data_level not in levels:
+        message = f"calendar '{calendar.id}' has no level '{rule.data_level}', the `data_level` of rule '{rule.name}'"
+        yield Problem("CalendarNotFound", message, hint=did_you_mean(rule.data_level, levels), path="data_level")
+
+
+def _check_source(rule: Rule, datasources: Mapping[str, DataSource]) -> Iterator[Problem]:
+    strategy = rule.strategy
+    source = datasources.get(strategy.datasource_id)
+    if source is None:
+        hint = did_you_mean(strategy.datasource_id, datasources)
+        message = f"there is no datasource '{strategy.datasource_id}'"
+        yield Problem("DataSourceNotFound", message, hint=hint, path="strategy.datasource_id")
+    elif isinstance(strategy, PathStrategy) and not isinstance(source, FileSource):
+        message = f"datasource '{source.id}' ({source.type}) has tables, not paths"
+        yield Problem("InvalidArguments", message, hint="use `type: table` with `table`", path="strategy.type")
+
+
+def _check_templates(rule: Rule, calendar: Calendar) -> Iterator[Problem]:
+    strategy = rule.strategy
+    templates = (
+        {"path": strategy.path}
+        if isinstance(strategy, PathStrategy)
+        else {"table": strategy.table, "schema": strategy.schema_ or ""}
+    )
+    for key, template in templates.items():
+        problems = check_template(template)
+        if rule.data_level == ANY_LEVEL:
+            problems += check_fit(template, None)
+        elif rule.data_level in calendar.level_names:
+            problems += check_fit(template, calendar.example(rule.data_level))
+        yield from (problem.within(path=f"strategy.{key}") for problem in problems)

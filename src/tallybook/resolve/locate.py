@@ -1,0 +1,70 @@
+"""Where rendered text points to: a path below a datasource's prefix, or a qualified table."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from tallybook.errors import RunError, did_you_mean, fail
+from tallybook.model.datasource import DataSource, FileSource
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+"""Two letters at least: `C:` is a drive."""
+
+
+def usable_source(datasource_id: str, datasources: Mapping[str, DataSource]) -> DataSource:
+    """The datasource of that id; one that is missing or disabled is an error."""
+    source = datasources.get(datasource_id)
+    if source is None:
+        hint = did_you_mean(datasource_id, datasources)
+        raise fail("DataSourceNotFound", f"there is no datasource '{datasource_id}'", hint=hint)
+    if source.status == "disabled":
+        raise fail(
+            "DataSourceNotFound",
+            f"datasource '{datasource_id}' is disabled",
+            hint="set its `status: active`, or point to another datasource",
+        )
+    return source
+
+
+def path_target(path: str, root: Path, prefix: str = "") -> str:
+    """The absolute path or url of a rendered path, below a prefix where there is one.
+
+    Relative places are below the workspace and may not leave it; below a url or an absolute prefix a path may not
+    leave the prefix. What a path is made of comes partly from data and identifiers, so `..` is not taken on trust.
+    """
+    if prefix and _URL.match(path):
+        raise _leaves(path, prefix, hint="put the url into the datasource's `path_prefix`")
+    base, below = (prefix, path.lstrip("/")) if prefix else (path, "")
+    if _URL.match(base):
+        if _climbs(below):
+            raise _leaves(path, prefix)
+        return f"{base.rstrip('/')}/{below}" if below else base
+    if Path(base).is_absolute():
+        if _climbs(below):
+            raise _leaves(path, prefix)
+        return os.path.normpath(Path(base, below))
+    inside = os.path.normpath(Path(base, below))
+    if _climbs(inside):
+        raise _leaves(path, prefix, hint="a place outside the workspace is written as an absolute path")
+    return os.path.normpath(root.absolute() / inside)
+
+
+def table_target(source: DataSource, table: str, schema: str | None, root: Path) -> str:
+    """The qualified name of a table; in a datasource of files a table is the folder or file of that name."""
+    if isinstance(source, FileSource):
+        return path_target(f"{schema}/{table}" if schema else table, root, source.options.path_prefix)
+    within = schema or source.options.schema_
+    return f"{within}.{table}" if within else table
+
+
+def _climbs(path: str) -> bool:
+    return posixpath.normpath(path).split("/")[0] == ".."
+
+
+def _leaves(path: str, prefix: str, hint: str | None = None) -> RunError:
+    limit = f"its prefix '{prefix}'" if prefix else "the workspace"
+    return fail("InvalidArguments", f"path '{path}' leads outside {limit}", hint=hint)

@@ -1,0 +1,51 @@
+"""First step: which rule of a resolver speaks for a table and period."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tallybook.errors import fail
+from tallybook.model.columns import DATE, STRING, ColumnType
+from tallybook.model.period import Period
+from tallybook.model.resolver import Resolver, Rule
+
+Evaluate = Callable[[str, Mapping[str, object]], bool | None]
+"""Says whether an expression is true of the facts; None when it is NULL."""
+
+FACT_TYPES: dict[str, ColumnType] = {
+    "period.identifier": STRING,
+    "period.level": STRING,
+    "period.start_date": DATE,
+    "period.end_date": DATE,
+    "table.name": STRING,
+    "dataset.id": STRING,
+}
+"""What a `when` can read."""
+
+
+def facts(period: Period, table_name: str, dataset_id: str) -> dict[str, object]:
+    """The values a `when` reads; dates stay dates, so that they compare as dates."""
+    return {
+        "period.identifier": period.identifier,
+        "period.level": period.level,
+        "period.start_date": period.start_date,
+        "period.end_date": period.end_date,
+        "table.name": table_name,
+        "dataset.id": dataset_id,
+    }
+
+
+def match(resolver: Resolver, known: Mapping[str, object], evaluate: Evaluate) -> Rule:
+    """The first rule whose `when` is true; NoRuleMatched says of each rule why it is not the one."""
+    reasons = []
+    for rule in resolver.rules:
+        verdict = True if rule.when is None else evaluate(rule.when, known)
+        if verdict:
+            return rule
+        reasons.append(f"rule '{rule.name}': {rule.when} is {'unknown (NULL)' if verdict is None else 'false'}")
+    raise fail(
+        "NoRuleMatched",
+        f"no rule of resolver '{resolver.id}' fits table '{known['table.name']}' of dataset '{known['dataset.id']}' "
+        f"in {known['period.level']} '{known['period.identifier']}'" + "".join(f"\n    {reason}" for reason in reasons),
+        hint="add a rule without `when` at the end to cover everything else",
+    )

@@ -1,0 +1,79 @@
+"""Templates: what each token becomes, and which are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tallybook.errors import RunError
+from tallybook.model.period import GREGORIAN, Period
+from tallybook.resolve.render import TOKENS, check_template, render, unknown_tokens
+
+DAY = GREGORIAN.period("2026-05-07")
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{{YYYY}}/{{YY}}/{{MM}}/{{DD}}", "2026/26/05/07"),
+        ("q{{Q}}-{{QQ}}", "q2-Q2"),
+        ("{{period}}={{identifier}}", "2026-05-07=2026-05-07"),
+        ("{{ table_name }}.{{dataset_id }}", "orders.sales"),
+        ("part-{a,b}-$1\\1", "part-{a,b}-$1\\1"),
+        ("", ""),
+    ],
+)
+def test_tokens_become_values(template: str, text: str) -> None:
+    assert render(template, DAY, "orders", "sales") == text
+
+
+@pytest.mark.parametrize(
+    ("template", "found"),
+    [
+        ("{{YYYY}}/{{ period }}", []),
+        ("x/{{yyyy}}/{{MON}}", [("yyyy", 2), ("MON", 11)]),
+        ("{{YYYY}}/{{MM", [("{{", 9)]),
+        ("{{YYYY}}/MM}}", [("}}", 11)]),
+        ("{{{YYYY}}}", [("{{", 0), ("}}", 7)]),
+        ("{{}}", [("", 0)]),
+    ],
+)
+def test_unknown_tokens_are_found_with_their_offset(template: str, found: list[tuple[str, int]]) -> None:
+    assert unknown_tokens(template) == found
+    assert len(check_template(template)) == len(found)
+
+
+def test_an_unknown_token_gets_the_nearest_and_braces_a_partner() -> None:
+    unknown, single = check_template("{{tablename}}/{{MM")
+    assert (unknown.type, unknown.hint) == ("UnknownToken", "did you mean 'table_name'?")
+    assert unknown.message == "'{{tablename}}' in '{{tablename}}/{{MM' is not a token"
+    assert single.message == "'{{' in '{{tablename}}/{{MM' has no partner"
+
+
+FITS = {"day": TOKENS, "month": set(TOKENS) - {"DD"}, "quarter": set(TOKENS) - {"DD", "MM"}}
+FITS["year"] = FITS["quarter"] - {"Q", "QQ"}
+
+
+@pytest.mark.parametrize("level", GREGORIAN.level_names)
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_token_finer_than_the_period_is_refused(level: str, token: str) -> None:
+    period = GREGORIAN.containing(DAY, level)
+    if token in FITS[level]:
+        assert "{" not in render(f"{{{{{token}}}}}", period, "orders", "sales")
+    else:
+        with pytest.raises(RunError, match=f"'{{{{{token}}}}}' .* is finer than a period of level '{level}'"):
+            render(f"{{{{{token}}}}}", period, "orders", "sales")
+
+
+def test_a_week_may_be_called_by_its_first_day() -> None:
+    week = Period.model_validate(
+        {"identifier": "W05", "level": "week", "start_date": "2026-01-26", "end_date": "2026-02-01"}
+    )
+    assert render("{{YYYY}}{{MM}}{{DD}}", week, "orders", "sales") == "20260126"
+
+
+def test_one_place_for_all_periods_knows_no_period() -> None:
+    assert render("{{dataset_id}}/{{table_name}}", None, "orders", "sales") == "sales/orders"
+    with pytest.raises(RunError) as caught:
+        render("{{YYYY}}/{{period}}", None, "orders", "sales")
+    assert [problem.type for problem in caught.value.problems] == ["UnknownToken", "UnknownToken"]
+    assert "`data_level: month`" in (caught.value.problem.hint or "")
