@@ -12,7 +12,7 @@ from tallybook.expressions import decimals
 from tallybook.expressions.registry import Argument, Function, Param, find_function, function_names
 from tallybook.expressions.scope import Resolved, Scope
 from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Star
-from tallybook.model.columns import BOOLEAN, INTEGER, NULL, STRING, TIMESTAMP, ColumnType, decimal
+from tallybook.model.columns import BOOLEAN, INTEGER, NULL, STRING, TIMESTAMP, UNKNOWN, ColumnType, decimal
 
 INTEGER_RANGE = range(-(2**63), 2**63)
 
@@ -85,6 +85,8 @@ class Checker:
         found = self.scope.resolve(node)
         if isinstance(found, Problem):
             self.problems.append(found)
+            return None
+        if found.type == UNKNOWN:
             return None
         if self.grouped is not None and not self._inside_aggregate and found.physical not in self.grouped:
             self._report(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tallybook.errors import Problem, did_you_mean
 from tallybook.expressions.tree import ColumnName
-from tallybook.model.columns import ALIASES, ColumnType
+from tallybook.model.columns import ALIASES, UNKNOWN, ColumnType
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,13 @@ class ScopeTable:
     columns: Mapping[str, ColumnType]
     hidden: Mapping[str, ColumnType] = field(default_factory=dict)
     joined: bool = False
+    open: bool = False
+    """Columns may be missing because an earlier operation could not be read: unknown names are not reported."""
 
     def type_of(self, column: str) -> ColumnType | None:
         name = ALIASES.get(column, column)
-        return self.columns.get(name) or self.hidden.get(name)
+        known = self.columns.get(name) or self.hidden.get(name)
+        return UNKNOWN if known is None and self.open else known
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ class Scope:
         if holders:
             choices = " or ".join(f"{table.name}.{column}" for table in holders)
             return _not_found(name, f"column '{column}' is in several tables", f"write {choices}")
+        if any(table.open for table in self.tables):
+            return Resolved(None, lookup, UNKNOWN)
         hint = did_you_mean(column, (known for table in self.tables for known in table.columns))
         return _not_found(name, f"there is no column '{column}'", hint)
 

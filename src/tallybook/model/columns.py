@@ -87,6 +87,8 @@ BOOLEAN = ColumnType("boolean")
 DATE = ColumnType("date")
 TIMESTAMP = ColumnType("timestamp")
 NULL = ColumnType("null")
+UNKNOWN = ColumnType("unknown")
+"""The type of a column whose defining expression is wrong: reported once there, silent afterwards."""
 INTEGER_AS_DECIMAL = decimal(19, 0)
 """The decimal that holds every 64-bit integer."""
 

@@ -1,0 +1,238 @@
+"""YAML 1.2 to plain values, keeping the place of every key and value. The only reader of YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from tallybook.errors import Problem
+from tallybook.source import Place, SourceText
+
+MAX_BYTES = 2_000_000
+MAX_VALUES = 200_000
+Path = tuple[str | int, ...]
+
+_NULL = re.compile(r"~|null|Null|NULL|")
+_TRUE = re.compile(r"true|True|TRUE")
+_FALSE = re.compile(r"false|False|FALSE")
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+
+
+class WrittenInteger(int):
+    """A YAML integer that remembers how it was written, for places where text is due."""
+
+    text: str
+
+
+class WrittenDecimal(Decimal):
+    """A YAML number with a fraction, exact, that remembers how it was written."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """One YAML document: its value, and where every part of it stands."""
+
+    file: str
+    value: Any
+    lines: Sequence[str] = field(repr=False)
+    nodes: dict[Path, tuple[Node | None, Node]] = field(repr=False)
+    """(key node, value node) by path."""
+
+    def place(self, path: Path, *, key: bool = False) -> Place:
+        """Where a value (or its key) stands; for a path that is not there, the nearest part that is."""
+        while path and path not in self.nodes:
+            path, key = path[:-1], True
+        key_node, value_node = self.nodes[path]
+        node = key_node if key and key_node is not None else value_node
+        return self._at(node)
+
+    def _at(self, node: Node) -> Place:
+        line, column = node.start_mark.line, node.start_mark.column
+        end = node.end_mark.column if node.end_mark.line == line else column + 1
+        return Place(self.file, line + 1, column + 1, self._line(line), max(1, end - column))
+
+    def _line(self, line: int) -> str:
+        return self.lines[line] if line < len(self.lines) else ""
+
+    def text(self, path: Path, label: str = "") -> SourceText | None:
+        """A scalar as text whose every character has a place; None when the path holds no scalar."""
+        node = self.nodes.get(path, (None, None))[1]
+        if not isinstance(node, ScalarNode):
+            return None
+        return SourceText(node.value, self._at(node), _offsets(node, self.lines), self.lines, label)
+
+
+def load_documents(content: bytes, file: str) -> tuple[list[Document], list[Problem]]:
+    """All documents of a file, or the InvalidYaml problem that says why it cannot be read."""
+    text, problem = _decode(content, file)
+    if problem is not None:
+        return [], [problem]
+    lines = text.split("\n")
+    documents: list[Document] = []
+    problems: list[Problem] = []
+    try:
+        for root in YAML(typ="safe", pure=True).compose_all(text):
+            builder = _Builder(file, lines)
+            value = builder.build(root, ())
+            documents.append(Document(file, value, lines, builder.nodes))
+            problems += builder.problems
+    except MarkedYAMLError as error:
+        problems.append(_unreadable(error, file, lines))
+    except RecursionError:
+        problems.append(_invalid(file, "the YAML is nested too deeply", lines=lines))
+    except (YAMLError, ValueError) as error:
+        problems.append(_invalid(file, f"the YAML cannot be read: {str(error).splitlines()[0]}", lines=lines))
+    if not documents and not problems:
+        problems.append(_invalid(file, "the file is empty", "add a document such as `dataset:`, or delete the file"))
+    return documents, problems
+
+
+def _decode(content: bytes, file: str) -> tuple[str, Problem | None]:
+    if len(content) > MAX_BYTES:
+        size = f"{len(content) / 1e6:.1f} MB, and {MAX_BYTES / 1e6:.0f} MB is the most"
+        return "", _invalid(file, f"the file has {size}", "keep rows in data files: `data: {table: {file: path}}`")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n")
+        return "", _invalid(file, "the file is not UTF-8 text", "save it as UTF-8", line=line)
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n")
+        return "", _invalid(file, "the file contains a NUL byte; it is not text", line=line)
+    return text.replace("\r\n", "\n"), None
+
+
+def _invalid(
+    file: str, message: str, hint: str | None = None, line: int = 0, column: int = 0, lines: Sequence[str] = ()
+) -> Problem:
+    text = lines[line] if line < len(lines) else ""
+    return Problem("InvalidYaml", message, hint, Place(file, line + 1, column + 1, text))
+
+
+def _unreadable(error: MarkedYAMLError, file: str, lines: Sequence[str]) -> Problem:
+    mark = error.problem_mark or error.context_mark
+    line, column = (mark.line, mark.column) if mark is not None else (0, 0)
+    reason = (error.problem or "the YAML cannot be read").strip()
+    hint = None
+    if "\\t" in reason or (line < len(lines) and "\t" in lines[line]):
+        reason, hint = "a tab is used for indentation", "indent with spaces"
+    elif "mapping values are not allowed" in reason:
+        hint = "text with ': ' in it goes in quotes"
+    return _invalid(file, reason, hint, line, column, lines)
+
+
+class _Builder:
+    """Nodes to values, noting each node under its path."""
+
+    def __init__(self, file: str, lines: Sequence[str]) -> None:
+        self.nodes: dict[Path, tuple[Node | None, Node]] = {}
+        self.problems: list[Problem] = []
+        self._file = file
+        self._lines = lines
+        self._parents: list[int] = []
+
+    def build(self, node: Node, path: Path, key: Node | None = None) -> Any:
+        self.nodes[path] = (key, node)
+        if len(self.nodes) > MAX_VALUES or id(node) in self._parents:
+            raise ValueError("anchors repeat themselves without end, or the document has too many values")
+        if isinstance(node, ScalarNode):
+            return _scalar(node)
+        self._parents.append(id(node))
+        try:
+            if isinstance(node, SequenceNode):
+                return tuple(self.build(item, (*path, index)) for index, item in enumerate(node.value))
+            assert isinstance(node, MappingNode)
+            return dict(self._entries(node, path))
+        finally:
+            self._parents.pop()
+
+    def _entries(self, node: MappingNode, path: Path) -> Iterator[tuple[str, Any]]:
+        seen: dict[str, Node] = {}
+        for key, value in node.value:
+            if not isinstance(key, ScalarNode):
+                self._report(key, "a key must be plain text")
+                continue
+            name = str(key.value)
+            if name in seen:
+                first = seen[name].start_mark.line + 1
+                self._report(key, f"the key '{name}' is already there, on line {first}", "keep one of them")
+                continue
+            seen[name] = key
+            yield name, self.build(value, (*path, name), key)
+
+    def _report(self, node: Node, message: str, hint: str | None = None) -> None:
+        mark = node.start_mark
+        self.problems.append(_invalid(self._file, message, hint, mark.line, mark.column, self._lines))
+
+
+def _scalar(node: ScalarNode) -> Any:
+    """The value of a scalar by the core schema of YAML 1.2; quoted text is always text."""
+    text = str(node.value)
+    if node.style in ("'", '"', "|", ">"):
+        return text
+    if _NULL.fullmatch(text):
+        return None
+    if _TRUE.fullmatch(text):
+        return True
+    if _FALSE.fullmatch(text):
+        return False
+    written: WrittenInteger | WrittenDecimal
+    if _INTEGER.fullmatch(text):
+        written = WrittenInteger(text)
+    elif _FLOAT.fullmatch(text):
+        written = WrittenDecimal(text)
+    else:
+        return text
+    written.text = text
+    return written
+
+
+_ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "/": "/", "0": "\0", "e": "\x1b", "r": "\r", " ": " "}
+
+
+def _offsets(node: ScalarNode, lines: Sequence[str]) -> Sequence[tuple[int, int]]:
+    """The (line, column) of every character of a one-line scalar, or of a literal block; else nothing."""
+    line, column = node.start_mark.line, node.start_mark.column
+    if node.style == "|":
+        return _block_offsets(node, lines)
+    if node.start_mark.line != node.end_mark.line or line >= len(lines):
+        return ()
+    raw = lines[line][column : node.end_mark.column]
+    offsets: list[tuple[int, int]] = []
+    read: list[str] = []
+    at = 1 if node.style in ("'", '"') else 0
+    end = len(raw) - at
+    while at < end:
+        char, width = raw[at], 1
+        if node.style == '"' and char == "\\" and at + 1 < end:
+            char, width = _ESCAPES.get(raw[at + 1], ""), 2
+        elif node.style == "'" and raw[at : at + 2] == "''":
+            width = 2
+        read.append(char)
+        offsets.append((line, column + at))
+        at += width
+    return offsets if "".join(read) == node.value else ()
+
+
+def _block_offsets(node: ScalarNode, lines: Sequence[str]) -> Sequence[tuple[int, int]]:
+    offsets: list[tuple[int, int]] = []
+    read: list[str] = []
+    first = node.start_mark.line + 1
+    body = lines[first : node.end_mark.line + 1]
+    indent = next((len(line) - len(line.lstrip(" ")) for line in body if line.strip()), 0)
+    for number, line in enumerate(body, start=first):
+        for column, char in enumerate(line[indent:] + "\n", start=indent):
+            read.append(char)
+            offsets.append((number, column))
+    text = "".join(read)
+    return offsets[: len(node.value)] if text.startswith(node.value) else ()
