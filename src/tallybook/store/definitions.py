@@ -1,0 +1,170 @@
+"""Definitions as immutable versions: recorded from files, registered from the outputs of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Any
+
+import sqlalchemy as sa
+
+from tallybook.errors import StoreError
+from tallybook.model.run import Run
+from tallybook.model.state import Definition, Json, Kind, Recorded, Registration
+from tallybook.store.database import Database, canonical_json, now
+from tallybook.store.tables import DEFINITIONS, REGISTRATIONS
+
+_FROM_FILES = ~sa.exists().where(
+    DEFINITIONS.c.kind == "dataset",
+    REGISTRATIONS.c.dataset_id == DEFINITIONS.c.id,
+    REGISTRATIONS.c.version == DEFINITIONS.c.version,
+)
+
+
+def content_hash(body: Json) -> str:
+    """What tells one version's text from another's. The number the system counts is no part of the text."""
+    return sha256(canonical_json(_text(body)).encode()).hexdigest()
+
+
+def _text(body: Json) -> Json:
+    return {key: value for key, value in body.items() if key != "version"}
+
+
+class Definitions(Database):
+    """Every version ever made of every definition."""
+
+    def record(self, kind: Kind, id: str, body: Json) -> Recorded:
+        """The version of a definition as its file says it now; a new one if the text changed."""
+        return self.record_all([(kind, id, body)])[0]
+
+    def record_all(self, bodies: Iterable[tuple[Kind, str, Json]]) -> tuple[Recorded, ...]:
+        """Records a whole workspace at once: all of it or nothing."""
+        with self._write() as connection:
+            return tuple(self._record(connection, kind, id, body) for kind, id, body in bodies)
+
+    def _record(self, connection: sa.Connection, kind: Kind, id: str, body: Json) -> Recorded:
+        """Compared with the latest version that came from a file, so that registering an output under the id of a
+        declared dataset does not make the unchanged file look changed."""
+        declared = _newest(connection, kind, id, _FROM_FILES)
+        if declared is not None and declared.content_hash == content_hash(body):
+            return Recorded(kind=kind, id=id, version=declared.version, new=False)
+        version = _add_version(connection, kind, id, body)
+        self._recorded(connection, kind, id, version, declared.body if declared else None, _text(body))
+        return Recorded(kind=kind, id=id, version=version, new=True)
+
+    def _recorded(
+        self, connection: sa.Connection, kind: Kind, id: str, version: int, old: Json | None, new: Json
+    ) -> None:
+        """Called in the same transaction for each new version."""
+
+    def definition(self, kind: Kind, id: str, version: int) -> Definition | None:
+        """One version, None when there is none."""
+        with self._read() as connection:
+            return _newest(connection, kind, id, DEFINITIONS.c.version == version)
+
+    def latest(self, kind: Kind, id: str) -> Definition | None:
+        """The newest version, wherever it came from. Its `status` is the definition's: a dataset whose newest
+        version is disabled is disabled, older versions or not."""
+        with self._read() as connection:
+            return _newest(connection, kind, id)
+
+    def declared(self, kind: Kind, id: str) -> Definition | None:
+        """The newest version that came from a file: what a file is compared with."""
+        with self._read() as connection:
+            return _newest(connection, kind, id, _FROM_FILES)
+
+    def versions(self, kind: Kind, id: str) -> tuple[Definition, ...]:
+        """All versions of one definition, oldest first."""
+        query = sa.select(DEFINITIONS).where(DEFINITIONS.c.kind == kind, DEFINITIONS.c.id == id)
+        with self._read() as connection:
+            rows = connection.execute(query.order_by(DEFINITIONS.c.version))
+            return tuple(_definition(row) for row in rows)
+
+    def all_latest(self, kind: Kind) -> tuple[Definition, ...]:
+        """The newest version of every definition of a kind, by id."""
+        newest = (
+            sa.select(DEFINITIONS.c.id, sa.func.max(DEFINITIONS.c.version).label("version"))
+            .where(DEFINITIONS.c.kind == kind)
+            .group_by(DEFINITIONS.c.id)
+            .subquery()
+        )
+        query = sa.select(DEFINITIONS).join(
+            newest,
+            (DEFINITIONS.c.kind == kind)
+            & (DEFINITIONS.c.id == newest.c.id)
+            & (DEFINITIONS.c.version == newest.c.version),
+        )
+        with self._read() as connection:
+            return tuple(_definition(row) for row in connection.execute(query.order_by(DEFINITIONS.c.id)))
+
+    def register_dataset(self, name: str, body: Json, run: Run, seq: int, reads: Json) -> Registration:
+        """A run's output as version 1 or the next of the dataset `name`. `reads` says where exactly these rows stay
+        readable. The same output of the same run is registered once, however often it is retried."""
+        with self._write() as connection:
+            done = _registration(connection, REGISTRATIONS.c.run_id == run.id, REGISTRATIONS.c.seq == seq)
+            if done is not None:
+                return _same_dataset(done, name)
+            version = _add_version(connection, "dataset", name, body)
+            values = {
+                "dataset_id": name,
+                "version": version,
+                "run_id": run.id,
+                "seq": seq,
+                "reads": reads,
+                "created_at": now(),
+            }
+            connection.execute(sa.insert(REGISTRATIONS).values(values))
+            return Registration.model_validate(values)
+
+    def registration(self, dataset_id: str, version: int) -> Registration | None:
+        """Where a registered dataset version came from and reads; None for a version that came from a file."""
+        with self._read() as connection:
+            return _registration(
+                connection, REGISTRATIONS.c.dataset_id == dataset_id, REGISTRATIONS.c.version == version
+            )
+
+    def registrations(self, run_id: str) -> tuple[Registration, ...]:
+        """What the outputs of a run were registered as."""
+        query = sa.select(REGISTRATIONS).where(REGISTRATIONS.c.run_id == run_id).order_by(REGISTRATIONS.c.seq)
+        with self._read() as connection:
+            return tuple(Registration.model_validate(dict(row)) for row in connection.execute(query).mappings())
+
+
+def _same_dataset(done: Registration, name: str) -> Registration:
+    if done.dataset_id != name:
+        raise StoreError(
+            f"output {done.seq} of run {done.run_id} is already registered as dataset '{done.dataset_id}', not '{name}'"
+        )
+    return done
+
+
+def _newest(connection: sa.Connection, kind: Kind, id: str, *conditions: sa.ColumnElement[bool]) -> Definition | None:
+    query = sa.select(DEFINITIONS).where(DEFINITIONS.c.kind == kind, DEFINITIONS.c.id == id, *conditions)
+    row = connection.execute(query.order_by(DEFINITIONS.c.version.desc()).limit(1)).first()
+    return None if row is None else _definition(row)
+
+
+def _add_version(connection: sa.Connection, kind: Kind, id: str, body: Json) -> int:
+    newest = _newest(connection, kind, id)
+    version = newest.version + 1 if newest else 1
+    connection.execute(
+        sa.insert(DEFINITIONS).values(
+            kind=kind,
+            id=id,
+            version=version,
+            content_hash=content_hash(body),
+            body=_text(body),
+            status=body.get("status"),
+            created_at=now(),
+        )
+    )
+    return version
+
+
+def _definition(row: sa.Row[Any]) -> Definition:
+    return Definition.model_validate(dict(row._mapping))
+
+
+def _registration(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Registration | None:
+    row = connection.execute(sa.select(REGISTRATIONS).where(*conditions)).mappings().first()
+    return None if row is None else Registration.model_validate(dict(row))

@@ -1,0 +1,38 @@
+"""The sign of life of a run, seen by other hosts."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from threading import Event, Thread
+
+from tallybook.errors import StoreError
+from tallybook.model.run import Run
+from tallybook.store.owner import HEARTBEAT_EVERY
+from tallybook.store.runs import Runs
+
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def beating(store: Runs, run: Run, every: timedelta = HEARTBEAT_EVERY) -> Iterator[None]:
+    """Beats for the run while the block lasts. A beat the store does not take is tried again at the next one: losing
+    sight of the store for a moment is no reason to stop working."""
+    done = Event()
+
+    def beat() -> None:
+        while not done.wait(every.total_seconds()):
+            try:
+                store.heartbeat(run)
+            except StoreError as error:
+                _log.warning("no heartbeat for run %s: %s", run.id, error.message)
+
+    thread = Thread(target=beat, name=f"heartbeat-{run.id}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

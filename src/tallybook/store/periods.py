@@ -1,0 +1,46 @@
+"""The status of periods: open, closed, locked, one way."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from tallybook.model.period import PeriodStatus
+from tallybook.project.lifecycle import PERIOD_MOVES, check_move
+from tallybook.store.database import Database, now
+from tallybook.store.tables import PERIODS
+
+
+class Periods(Database):
+    """Only changes are kept: a period never touched has the status its calendar begins with."""
+
+    def period_status(self, calendar_id: str, identifier: str, initial: PeriodStatus = "open") -> PeriodStatus:
+        """The status of a period; `initial` is the one its calendar gives it."""
+        with self._read() as connection:
+            return period_status(connection, calendar_id, identifier, initial)
+
+    def period_statuses(self, calendar_id: str) -> dict[str, PeriodStatus]:
+        """The periods of a calendar whose status was changed."""
+        query = sa.select(PERIODS.c.identifier, PERIODS.c.status).where(PERIODS.c.calendar_id == calendar_id)
+        with self._read() as connection:
+            return {row.identifier: row.status for row in connection.execute(query.order_by(PERIODS.c.identifier))}
+
+    def set_period_status(
+        self, calendar_id: str, identifier: str, status: PeriodStatus, initial: PeriodStatus = "open"
+    ) -> PeriodStatus:
+        """Closes or locks a period; there is no way back."""
+        with self._write() as connection:
+            old = period_status(connection, calendar_id, identifier, initial)
+            check_move(f"period {identifier}", PERIOD_MOVES, old, status)
+            values = {"status": status, "changed_at": now()}
+            change = sa.update(PERIODS).where(PERIODS.c.calendar_id == calendar_id, PERIODS.c.identifier == identifier)
+            if connection.execute(change.values(values)).rowcount == 0:
+                key = {"calendar_id": calendar_id, "identifier": identifier}
+                connection.execute(sa.insert(PERIODS).values(**key, **values))
+            return status
+
+
+def period_status(connection: sa.Connection, calendar_id: str, identifier: str, initial: PeriodStatus) -> PeriodStatus:
+    """The status within a transaction already open."""
+    query = sa.select(PERIODS.c.status).where(PERIODS.c.calendar_id == calendar_id, PERIODS.c.identifier == identifier)
+    status: PeriodStatus | None = connection.execute(query).scalar()
+    return status or initial

@@ -1,0 +1,161 @@
+"""The state of projects: draft, active, inactive or in conflict, and the input version they are pinned to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from tallybook.errors import StoreError, fail
+from tallybook.model.state import Conflict, Json, Kind, ProjectState, ProjectStatus
+from tallybook.project.lifecycle import PROJECT_MOVES, check_move, is_structural_change
+from tallybook.store.database import now
+from tallybook.store.definitions import Definitions
+from tallybook.store.tables import DEFINITIONS, PROJECTS
+
+
+class Projects(Definitions):
+    """Changes of state follow `PROJECT_MOVES`; each is one transaction."""
+
+    def project_state(self, project_id: str) -> ProjectState | None:
+        """The state of a project, None when it was never recorded."""
+        with self._read() as connection:
+            return _state(connection, project_id)
+
+    def project_states(self) -> tuple[ProjectState, ...]:
+        """The states of all projects, by id."""
+        with self._read() as connection:
+            rows = connection.execute(sa.select(PROJECTS).order_by(PROJECTS.c.project_id))
+            return tuple(_project_state(row) for row in rows)
+
+    def activate(self, project_id: str, version: int, input_dataset_version: int) -> ProjectState:
+        """Makes the version that was validated count, on the input version it was validated with."""
+        with self._write() as connection:
+            state = known_project(connection, project_id)
+            check_version(state, version)
+            _check_dataset(connection, project_id, version, input_dataset_version)
+            return _move(
+                connection,
+                state,
+                "active",
+                input_dataset_version=input_dataset_version,
+                reviewed_dataset_version=input_dataset_version,
+                conflicts=None,
+            )
+
+    def deactivate(self, project_id: str) -> ProjectState:
+        """Takes a project out of use; its pin goes with it."""
+        return self._to(project_id, "inactive")
+
+    def redraft(self, project_id: str) -> ProjectState:
+        """Puts a project back to draft without a change of its text."""
+        return self._to(project_id, "draft")
+
+    def mark_conflict(self, project_id: str, conflicts: Sequence[Conflict]) -> ProjectState:
+        """Stops an active project that new versions of its datasets break."""
+        if not conflicts:
+            raise ValueError("a conflict names what broke")
+        with self._write() as connection:
+            state = known_project(connection, project_id)
+            return _move(
+                connection, state, "conflict", conflicts=[conflict.model_dump(mode="json") for conflict in conflicts]
+            )
+
+    def stay_pinned(self, project_id: str) -> ProjectState:
+        """Settles a conflict by staying on the pinned version of the input dataset."""
+        with self._write() as connection:
+            state = known_project(connection, project_id)
+            if state.status != "conflict":
+                raise StoreError(f"project '{project_id}' is {state.status}, not in conflict")
+            input_id = _body(connection, project_id, state.version)["input_dataset_id"]
+            others = sorted({conflict.dataset_id for conflict in state.conflicts} - {input_id})
+            if others:
+                raise StoreError(
+                    f"project '{project_id}' cannot stay on a version of {', '.join(others)}: only its input dataset "
+                    f"'{input_id}' is pinned",
+                    "name a dataset_version in the operations that use it",
+                )
+            reviewed = max(conflict.to_version for conflict in state.conflicts)
+            return _move(connection, state, "active", reviewed_dataset_version=reviewed, conflicts=None)
+
+    def _to(self, project_id: str, status: ProjectStatus) -> ProjectState:
+        with self._write() as connection:
+            return _move(connection, known_project(connection, project_id), status, **_UNPINNED)
+
+    def _recorded(
+        self, connection: sa.Connection, kind: Kind, id: str, version: int, old: Json | None, new: Json
+    ) -> None:
+        if kind != "project":
+            return
+        state = _state(connection, id)
+        if state is None:
+            values = {"status": "draft", "version": version, "changed_at": now()}
+            connection.execute(sa.insert(PROJECTS).values(project_id=id, **values))
+            return
+        _update(connection, id, version=version)
+        if state.status != "draft" and old is not None and is_structural_change(old, new):
+            _move(connection, state, "draft", **_UNPINNED)
+
+
+_UNPINNED: dict[str, Any] = {"input_dataset_version": None, "reviewed_dataset_version": None, "conflicts": None}
+
+
+def check_version(state: ProjectState, version: int) -> None:
+    """Refuses to act on a version that is no longer the project's: someone changed it in the meantime."""
+    if state.version != version:
+        raise fail(
+            "ProjectNotRunnable",
+            f"project '{state.project_id}' is at version {state.version} now, not {version}: "
+            "it was changed in the meantime",
+            hint="try again with what the files say now",
+            project=state.project_id,
+        )
+
+
+def known_project(connection: sa.Connection, project_id: str) -> ProjectState:
+    """The state of a project; a project never recorded is an error."""
+    state = _state(connection, project_id)
+    if state is None:
+        raise fail("ProjectNotFound", f"project '{project_id}' is not recorded", hint="run `tallybook apply`")
+    return state
+
+
+def _state(connection: sa.Connection, project_id: str) -> ProjectState | None:
+    row = connection.execute(sa.select(PROJECTS).where(PROJECTS.c.project_id == project_id)).first()
+    return None if row is None else _project_state(row)
+
+
+def _project_state(row: sa.Row[Any]) -> ProjectState:
+    values = dict(row._mapping)
+    conflicts = tuple(Conflict.model_validate(each, strict=False) for each in values.pop("conflicts") or ())
+    return ProjectState(conflicts=conflicts, **values)
+
+
+def _move(connection: sa.Connection, state: ProjectState, status: ProjectStatus, **values: Any) -> ProjectState:
+    check_move(f"project '{state.project_id}'", PROJECT_MOVES, state.status, status)
+    return _update(connection, state.project_id, status=status, **values)
+
+
+def _update(connection: sa.Connection, project_id: str, **values: Any) -> ProjectState:
+    change = sa.update(PROJECTS).where(PROJECTS.c.project_id == project_id).values(changed_at=now(), **values)
+    return _project_state(connection.execute(change.returning(PROJECTS)).one())
+
+
+def _body(connection: sa.Connection, project_id: str, version: int) -> Json:
+    query = sa.select(DEFINITIONS.c.body).where(
+        DEFINITIONS.c.kind == "project", DEFINITIONS.c.id == project_id, DEFINITIONS.c.version == version
+    )
+    body: Json = connection.execute(query).scalar_one()
+    return body
+
+
+def _check_dataset(connection: sa.Connection, project_id: str, project_version: int, version: int) -> None:
+    dataset_id = _body(connection, project_id, project_version)["input_dataset_id"]
+    query = sa.select(DEFINITIONS.c.version).where(
+        DEFINITIONS.c.kind == "dataset", DEFINITIONS.c.id == dataset_id, DEFINITIONS.c.version == version
+    )
+    if connection.execute(query).first() is None:
+        raise fail(
+            "DatasetVersionNotFound", f"dataset '{dataset_id}' has no version {version} to pin", project=project_id
+        )

@@ -1,0 +1,75 @@
+"""What the operations and outputs of a run did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from tallybook.errors import StoreError
+from tallybook.model.run import OperationResult, OutputResult, Run
+from tallybook.store.database import Database
+from tallybook.store.runs import owned_run
+from tallybook.store.tables import OPERATION_RESULTS, OUTPUT_RESULTS, RUNS
+
+
+class Results(Database):
+    """Recorded while the run goes on; a retry overwrites what an earlier attempt said of the same operation."""
+
+    def record_operation(self, run: Run, result: OperationResult) -> None:
+        """An operation is done: it is from now on the last completed one."""
+        with self._write() as connection:
+            _running(connection, run)
+            _put(connection, OPERATION_RESULTS, run, result.seq, result.model_dump())
+            change = sa.update(RUNS).where(RUNS.c.id == run.id)
+            connection.execute(change.values(last_completed_operation=result.seq))
+
+    def record_output(self, run: Run, result: OutputResult) -> None:
+        """What is known of an output so far. A committed output stays committed."""
+        with self._write() as connection:
+            _running(connection, run)
+            known = _output(connection, run.id, result.seq)
+            if known is not None and known.committed and not result.committed:
+                raise StoreError(f"output {result.seq} of run {run.id} is committed and stays so")
+            _put(connection, OUTPUT_RESULTS, run, result.seq, result.model_dump(mode="json"))
+
+    def operation_results(self, run_id: str) -> tuple[OperationResult, ...]:
+        """By seq."""
+        with self._read() as connection:
+            rows = connection.execute(_of_run(OPERATION_RESULTS, run_id))
+            return tuple(OperationResult.model_validate(_values(row)) for row in rows)
+
+    def output_results(self, run_id: str) -> tuple[OutputResult, ...]:
+        """By seq."""
+        with self._read() as connection:
+            return tuple(_output_result(row) for row in connection.execute(_of_run(OUTPUT_RESULTS, run_id)))
+
+
+def _running(connection: sa.Connection, run: Run) -> None:
+    current = owned_run(connection, run)
+    if current.status != "running":
+        raise StoreError(f"run {run.id} is {current.status}, not running: it can report nothing")
+
+
+def _of_run(table: sa.Table, run_id: str) -> sa.Select[Any]:
+    return sa.select(table).where(table.c.run_id == run_id).order_by(table.c.seq)
+
+
+def _put(connection: sa.Connection, table: sa.Table, run: Run, seq: int, values: dict[str, Any]) -> None:
+    change = sa.update(table).where(table.c.run_id == run.id, table.c.seq == seq).values(values)
+    if connection.execute(change).rowcount == 0:
+        connection.execute(sa.insert(table).values(run_id=run.id, **values))
+
+
+def _output(connection: sa.Connection, run_id: str, seq: int) -> OutputResult | None:
+    row = connection.execute(_of_run(OUTPUT_RESULTS, run_id).where(OUTPUT_RESULTS.c.seq == seq)).first()
+    return None if row is None else _output_result(row)
+
+
+def _output_result(row: sa.Row[Any]) -> OutputResult:
+    values = _values(row)
+    return OutputResult.model_validate(values | {"columns_written": tuple(values["columns_written"])})
+
+
+def _values(row: sa.Row[Any]) -> dict[str, Any]:
+    return {key: value for key, value in row._mapping.items() if key != "run_id"}

@@ -1,0 +1,55 @@
+"""The metadata store: one class, put together from its subjects."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from sqlalchemy.engine import URL
+
+from tallybook.store.periods import Periods
+from tallybook.store.projects import Projects
+from tallybook.store.results import Results
+from tallybook.store.runs import Runs
+from tallybook.store.schema import Schema
+from tallybook.store.url import store_url
+
+
+class Store(Schema, Projects, Periods, Runs, Results):
+    """Versions of definitions, the state of projects and periods, and all runs.
+
+    `Store.open(...)` is the door for every command: tables checked, runs whose process died recognised.
+    `Store.at(...)` opens no more than the connection, for `upgrade`.
+    """
+
+    @classmethod
+    def at(cls, setting: str | None, root: Path, environ: Mapping[str, str] = os.environ) -> Store:
+        """The store of the workspace at `root`, its tables not looked at."""
+        return cls(store_url(setting, root, environ))
+
+    @classmethod
+    def open(cls, setting: str | None, root: Path, environ: Mapping[str, str] = os.environ) -> Store:
+        """The store of the workspace at `root`, ready for use; `setting` is its `store` setting."""
+        return cls.open_url(store_url(setting, root, environ))
+
+    @classmethod
+    def open_url(cls, url: URL) -> Store:
+        """The store at a url with everything it needs, ready for use."""
+        store = cls(url)
+        try:
+            store.ensure_current()
+            store.fail_dead_runs()
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,167 @@
+"""The tables of the metadata store as this version of the product knows them; `migrations/` makes them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData()
+
+
+class UtcDateTime(sa.TypeDecorator[datetime]):
+    """A moment in UTC: SQLite forgets time zones, PostgreSQL answers in the session's."""
+
+    impl = sa.DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a moment in the metadata store needs a time zone")
+        moment = value.astimezone(UTC)
+        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+
+    def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if dialect.name == "sqlite" else value.astimezone(UTC)
+
+
+_JSON = sa.JSON(none_as_null=True)
+
+DEFINITIONS = sa.Table(
+    "definitions",
+    metadata,
+    sa.Column("kind", sa.String(20), primary_key=True),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True),
+    sa.Column("content_hash", sa.String(64), nullable=False),
+    sa.Column("body", _JSON, nullable=False),
+    sa.Column("status", sa.String(20)),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
+
+PROJECTS = sa.Table(
+    "projects",
+    metadata,
+    sa.Column("project_id", sa.Text, primary_key=True),
+    sa.Column("status", sa.String(20), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("input_dataset_version", sa.Integer),
+    sa.Column("reviewed_dataset_version", sa.Integer),
+    sa.Column("conflicts", _JSON),
+    sa.Column("changed_at", UtcDateTime, nullable=False),
+)
+
+PERIODS = sa.Table(
+    "periods",
+    metadata,
+    sa.Column("calendar_id", sa.Text, primary_key=True),
+    sa.Column("identifier", sa.Text, primary_key=True),
+    sa.Column("status", sa.String(20), nullable=False),
+    sa.Column("changed_at", UtcDateTime, nullable=False),
+)
+
+ID_CLOCK = sa.Table(
+    "id_clock",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("last_ms", sa.BigInteger, nullable=False),
+)
+"""One row: the last millisecond number given to a run."""
+
+RUNS = sa.Table(
+    "runs",
+    metadata,
+    sa.Column("id", sa.String(36), primary_key=True),
+    sa.Column("project_id", sa.ForeignKey("projects.project_id"), nullable=False),
+    sa.Column("project_version", sa.Integer, nullable=False),
+    sa.Column("calendar_id", sa.Text, nullable=False),
+    sa.Column("period", sa.Text, nullable=False),
+    sa.Column("status", sa.String(20), nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("id_epoch_ms", sa.BigInteger, nullable=False, unique=True),
+    sa.Column("run_timestamp", UtcDateTime, nullable=False),
+    sa.Column("as_of", sa.Date, nullable=False),
+    sa.Column("sandbox", sa.Boolean, nullable=False),
+    sa.Column("reopen_reason", sa.Text),
+    sa.Column("problem", _JSON),
+    sa.Column("last_completed_operation", sa.Integer),
+    sa.Column("owner_host", sa.Text, nullable=False),
+    sa.Column("owner_pid", sa.Integer, nullable=False),
+    sa.Column("owner_started", sa.Text, nullable=False),
+    sa.Column("heartbeat_at", UtcDateTime, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("started_at", UtcDateTime),
+    sa.Column("finished_at", UtcDateTime),
+)
+_ACTIVE = sa.text("status IN ('queued', 'running')")
+sa.Index(
+    "one_active_run",
+    RUNS.c.project_id,
+    RUNS.c.period,
+    unique=True,
+    sqlite_where=_ACTIVE,
+    postgresql_where=_ACTIVE,
+)
+
+SNAPSHOTS = sa.Table(
+    "snapshots",
+    metadata,
+    sa.Column("run_id", sa.ForeignKey("runs.id"), primary_key=True),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
+
+RUN_EVENTS = sa.Table(
+    "run_events",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("run_id", sa.ForeignKey("runs.id"), nullable=False, index=True),
+    sa.Column("at", UtcDateTime, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("event", sa.String(20), nullable=False),
+    sa.Column("detail", _JSON),
+)
+
+OPERATION_RESULTS = sa.Table(
+    "operation_results",
+    metadata,
+    sa.Column("run_id", sa.ForeignKey("runs.id"), primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("type", sa.String(20), nullable=False),
+    sa.Column("rows_selected", sa.BigInteger),
+    sa.Column("rows_added", sa.BigInteger),
+    sa.Column("rows_deleted", sa.BigInteger),
+    sa.Column("duration_ms", sa.BigInteger, nullable=False),
+)
+
+OUTPUT_RESULTS = sa.Table(
+    "output_results",
+    metadata,
+    sa.Column("run_id", sa.ForeignKey("runs.id"), primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("place", sa.Text, nullable=False),
+    sa.Column("rows_written", sa.BigInteger),
+    sa.Column("columns_written", _JSON, nullable=False),
+    sa.Column("dataset_id", sa.Text),
+    sa.Column("dataset_version", sa.Integer),
+    sa.Column("write_duration_ms", sa.BigInteger),
+    sa.Column("delta_version", sa.BigInteger),
+    sa.Column("committed", sa.Boolean, nullable=False),
+)
+
+REGISTRATIONS = sa.Table(
+    "registrations",
+    metadata,
+    sa.Column("dataset_id", sa.Text, primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("run_id", sa.ForeignKey("runs.id"), nullable=False),
+    sa.Column("seq", sa.Integer, nullable=False),
+    sa.Column("reads", _JSON, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.UniqueConstraint("run_id", "seq", name="one_registration_per_output"),
+)

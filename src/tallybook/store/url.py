@@ -1,0 +1,86 @@
+"""Which metadata store a workspace uses. A password comes from the environment or a file, never from YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from tallybook.errors import StoreError
+
+DEFAULT_FILE = Path(".tallybook") / "store.sqlite3"
+URL_VARIABLE = "TALLYBOOK_STORE"
+CREDENTIAL_VARIABLE = "TALLYBOOK_STORE_CREDENTIAL"
+_FORMS = "a store is `sqlite:///path/to/file` or `postgresql://user@host/database`"
+
+
+def store_url(setting: str | None, root: Path, environ: Mapping[str, str]) -> URL:
+    """The store of the workspace at `root`: the environment's, else the setting's, else the default file."""
+    given = environ.get(URL_VARIABLE)
+    text = given or setting
+    if text is None:
+        return _sqlite(root / DEFAULT_FILE)
+    url = _parsed(text)
+    if url.get_backend_name() == "sqlite":
+        return _sqlite(root / url.database) if url.database else _refuse("the store url names no file", _FORMS)
+    if url.get_backend_name() != "postgresql":
+        return _refuse(f"'{url.drivername}' is not a kind of metadata store", _FORMS)
+    url = url.set(drivername="postgresql+psycopg")
+    if not given and (url.password or "password" in url.query):
+        _refuse(
+            "the setting `store` contains a password",
+            f"leave it out and set {CREDENTIAL_VARIABLE} to env:NAME or file:PATH, or give the url in {URL_VARIABLE}",
+        )
+    reference = environ.get(CREDENTIAL_VARIABLE)
+    return url.set(password=_secret(reference, root, environ)) if reference else url
+
+
+def shown(url: URL) -> str:
+    """The url as messages may show it."""
+    hidden = url.update_query_dict({"password": "***"}) if "password" in url.query else url
+    return hidden.render_as_string(hide_password=True)
+
+
+def without_secrets(text: str, url: URL) -> str:
+    """A driver's message with the passwords of the url struck out."""
+    secrets = [url.password, url.query.get("password")]
+    for secret in secrets:
+        if isinstance(secret, str) and secret:
+            text = text.replace(secret, "***")
+    return text
+
+
+def _refuse(message: str, hint: str | None = None) -> NoReturn:
+    raise StoreError(message, hint)
+
+
+def _parsed(text: str) -> URL:
+    if text.startswith("postgres://"):
+        text = text.replace("postgres://", "postgresql://", 1)
+    try:
+        url = make_url(text)
+        url.get_backend_name()
+    except (ArgumentError, ValueError):
+        _refuse("the store url cannot be read", _FORMS)
+    return url
+
+
+def _sqlite(file: Path) -> URL:
+    return URL.create("sqlite", database=str(file))
+
+
+def _secret(reference: str, root: Path, environ: Mapping[str, str]) -> str:
+    kind, _, name = reference.partition(":")
+    if kind == "env" and name in environ:
+        return environ[name]
+    if kind == "env":
+        _refuse(f"{CREDENTIAL_VARIABLE} points to the environment variable {name}, which is not set")
+    if kind != "file":
+        _refuse(f"{CREDENTIAL_VARIABLE} is neither env:NAME nor file:PATH")
+    try:
+        return (root / name).read_text().strip()
+    except OSError as error:
+        raise StoreError(f"{CREDENTIAL_VARIABLE} points to a file that cannot be read: {name}") from error
