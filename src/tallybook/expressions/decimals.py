@@ -40,5 +40,11 @@ def common(a: ColumnType, b: ColumnType) -> ColumnType:
     return fitted(max(a.integer_digits, b.integer_digits), max(a.scale, b.scale))
 
 
+def exact_common(a: ColumnType, b: ColumnType) -> ColumnType | None:
+    """The decimal that holds every value of both; None when 38 digits are too few for that."""
+    whole, scale = max(a.integer_digits, b.integer_digits), max(a.scale, b.scale)
+    return decimal(max(1, whole + scale), scale) if whole + scale <= MAX_PRECISION else None
+
+
 def summed(a: ColumnType) -> ColumnType:
     return decimal(min(MAX_PRECISION, a.precision + 10), a.scale)

@@ -59,6 +59,10 @@ class Scope:
     def with_table(self, table: ScopeTable) -> Scope:
         return Scope((*self.tables, table))
 
+    def with_open_table(self, name: str) -> Scope:
+        """With a table that could not be found: nothing is said about its columns."""
+        return self.with_table(ScopeTable(name, {}, joined=True, open=True))
+
     def resolve(self, name: ColumnName) -> Resolved | Problem:
         """The column meant, or the ColumnNotFound problem that says why none is."""
         if len(name.parts) == 1:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from tallybook.expressions.decimals import exact_common
 from tallybook.expressions.functions.spark import F
 from tallybook.expressions.registry import ANYTHING, TEXT, Argument, Building, Function, Param, always, params, register
 from tallybook.model.columns import BOOLEAN, MAX_PRECISION, NULL, TIMESTAMP, decimal
@@ -49,10 +50,8 @@ def compare(c: Building, operator: str, a: Operand, b: Operand) -> Column:
         return _SPARK[operator](c.cast(x, TIMESTAMP), c.cast(y, TIMESTAMP))
     if "decimal" not in (left.type.kind, right.type.kind) or NULL in (left.type, right.type):
         return _SPARK[operator](x, y)
-    scale = max(left.widened.scale, right.widened.scale)
-    whole = max(left.widened.integer_digits, right.widened.integer_digits)
-    if whole + scale <= MAX_PRECISION:
-        common = decimal(max(1, whole + scale), scale)
+    common = exact_common(left.widened, right.widened)
+    if common is not None:
         return _SPARK[operator](c.cast(x, common), c.cast(y, common))
     return _compare_in_parts(c, operator, a, b)
 

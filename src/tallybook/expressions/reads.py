@@ -1,0 +1,24 @@
+"""What a checked expression reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tallybook.expressions.check import Typed, TypedCall, TypedCast, TypedColumn
+from tallybook.expressions.scope import Resolved
+
+
+def columns_read(typed: Typed) -> Iterator[Resolved]:
+    """Every column, as often as it is read."""
+    if isinstance(typed, TypedColumn):
+        yield typed.column
+    elif isinstance(typed, TypedCast):
+        yield from columns_read(typed.arg)
+    elif isinstance(typed, TypedCall):
+        for arg in typed.args:
+            yield from columns_read(arg)
+
+
+def tables_read(typed: Typed) -> set[str]:
+    """The lookups and aliases; the working rows themselves are none."""
+    return {column.table for column in columns_read(typed) if column.table is not None}

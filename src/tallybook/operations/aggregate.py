@@ -1,0 +1,97 @@
+"""aggregate: groups the selected rows and appends one summary row per group; nothing is removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import AliasChoices, Field
+
+from tallybook.expressions.check import Typed
+from tallybook.model.columns import PERIOD, RESERVED, UNKNOWN, ColumnType
+from tallybook.operations.base import Applying, Binding, Operation, Step, check_column_name, why_not_assignable
+from tallybook.operations.grouping import BoundGrouping, Grouping, bind_grouping, grouped, sums_integers
+from tallybook.operations.lookups import with_lookups
+from tallybook.operations.schema import WorkingSchema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Aggregate(Operation, type="aggregate"):
+    """Appends a summary row per group of the selected rows."""
+
+    type: Literal["aggregate"]
+    arguments: Grouping = Field(validation_alias=AliasChoices("arguments", "parameters"))
+
+    def bind(self, binding: Binding) -> AggregateStep | None:
+        selector = binding.selector()
+        grouping = bind_grouping(self.arguments, binding.before.scope(), binding, "arguments")
+        after = self._after(grouping, binding)
+        if grouping is None:
+            return None
+        return AggregateStep(self.seq, self.name, selector, binding.before, after, grouping)
+
+    def _after(self, grouping: BoundGrouping | None, binding: Binding) -> WorkingSchema:
+        """The schema with new result columns; into existing ones the update typing rule applies."""
+        after = binding.before
+        results = grouping.results if grouping else {}
+        for index, aggregation in enumerate(self.arguments.aggregations):
+            path = ("arguments", "aggregations", index)
+            name, typed = aggregation.column, results.get(aggregation.column)
+            if name in RESERVED:
+                binding.report("SystemColumn", f"'{name}' is a system column and cannot be computed", *path, "column")
+            elif check_column_name(binding, name, *path, "column"):
+                existing = binding.before.business.get(name)
+                if existing is None:
+                    after = after.with_column(name, typed.type if typed else UNKNOWN)
+                elif typed is not None and existing != UNKNOWN:
+                    _check_fits(name, typed, existing, binding, *path)
+        return after
+
+
+def _check_fits(name: str, typed: Typed, existing: ColumnType, binding: Binding, *path: str | int) -> None:
+    if sums_integers(typed) and existing.kind == "integer":
+        return
+    refusal = why_not_assignable(typed.type, existing)
+    if refusal is not None:
+        binding.report("TypeMismatch", f"column '{name}' {refusal[0]}", *path, "expression", hint=refusal[1])
+
+
+@dataclass(frozen=True)
+class AggregateStep(Step):
+    """A checked aggregate."""
+
+    type: ClassVar[str] = "aggregate"
+
+    grouping: BoundGrouping
+
+    @property
+    def expressions(self) -> dict[str, Typed]:
+        results = enumerate(self.grouping.results.values())
+        return super().expressions | {f"arguments.aggregations[{i}].expression": typed for i, typed in results}
+
+    def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        from tallybook.model.columns import STRING
+        from tallybook.rows.ids import group_number
+        from tallybook.rows.system import fresh, null, selected, shaped, untouched
+
+        compiler = applying.compiler
+        chosen = selected(None if self.selector is None else compiler.column(self.selector))
+        rows = with_lookups(frame, self, applying).filter(chosen)
+        summary = grouped(rows, self.grouping, self.after.columns, compiler)
+        keys = [key.column for key in self.grouping.keys]
+        key_columns = [F.col(f"`{key}`") for key in keys]
+        made = fresh(
+            self.seq,
+            applying.ids.text(self.seq, group_number(key_columns)),
+            applying.input.dataset.id,
+            applying.input.table.name,
+            F.col(PERIOD) if PERIOD in keys else null(STRING),
+            applying.timestamp,
+        )
+        own = untouched([*self.grouping.results, *(key for key in keys if key in self.after.business)])
+        details = frame.select(*shaped(self.after.columns, untouched(self.before.columns)))
+        return details.union(summary.select(*shaped(self.after.columns, made | own)))

@@ -1,0 +1,153 @@
+"""append: brings rows of another dataset in, filtered and perhaps aggregated, aligned to the working columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import AliasChoices, Field
+
+from tallybook.errors import PROBLEM_TYPES, did_you_mean
+from tallybook.expressions.check import Typed
+from tallybook.expressions.scope import Scope
+from tallybook.model.base import Entity, Expression
+from tallybook.model.columns import PERIOD, RESERVED, UNKNOWN, ColumnType
+from tallybook.model.dataset import DatasetRef
+from tallybook.operations.base import Applying, Binding, Operation, Step, why_not_assignable
+from tallybook.operations.grouping import BoundGrouping, Grouping, bind_grouping, grouped, sums_integers
+from tallybook.operations.schema import SourceTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class AppendArguments(Entity):
+    """Which dataset, which of its rows, and whether to aggregate them first."""
+
+    source: DatasetRef
+    source_selector: Expression | None = None
+    aggregation: Grouping | None = None
+
+
+class Append(Operation, type="append"):
+    """Adds rows of another dataset."""
+
+    type: Literal["append"]
+    arguments: AppendArguments = Field(validation_alias=AliasChoices("arguments", "parameters"))
+
+    def bind(self, binding: Binding) -> AppendStep | None:
+        before = len(binding.problems)
+        step = self._bind(binding)
+        binding.problems[before:] = [
+            problem.within(code=PROBLEM_TYPES[problem.type].append_code) for problem in binding.problems[before:]
+        ]
+        return step
+
+    def _bind(self, binding: Binding) -> AppendStep | None:
+        if self.selector is not None:
+            binding.report(
+                "InvalidArguments",
+                "a selector has no meaning on append",
+                "selector",
+                hint="filter the incoming rows with `source_selector`",
+            )
+        source = binding.dataset(self.arguments.source, "arguments", "source")
+        if source is None:
+            return None
+        scope = Scope((source.scope(source.table.name, joined=False),))
+        condition = binding.condition(self.arguments.source_selector, scope, "arguments", "source_selector")
+        grouping = None
+        incoming: Mapping[str, ColumnType] = source.table.business_types
+        if self.arguments.aggregation is not None:
+            grouping = bind_grouping(self.arguments.aggregation, scope, binding, "arguments", "aggregation")
+            if grouping is None:
+                return None
+            incoming = _results(grouping)
+        _check_alignment(incoming, grouping, binding)
+        return AppendStep(
+            self.seq, self.name, None, binding.before, binding.before, source, condition, grouping, incoming
+        )
+
+
+def _results(grouping: BoundGrouping) -> dict[str, ColumnType]:
+    """The business columns an aggregation yields."""
+    keys = {key.column: key.type for key in grouping.keys if key.column not in RESERVED}
+    return keys | {name: typed.type for name, typed in grouping.results.items()}
+
+
+def _check_alignment(incoming: Mapping[str, ColumnType], grouping: BoundGrouping | None, binding: Binding) -> None:
+    """Every incoming business column must be one of the working dataset, of a compatible type."""
+    working = binding.before.business
+    where = ("arguments", "source" if grouping is None else "aggregation")
+    extra = [name for name in incoming if name not in working]
+    if extra and not binding.before.open:
+        names = ", ".join(f"'{name}'" for name in extra)
+        nearest = did_you_mean(extra[0], working) if len(extra) == 1 else None
+        binding.report(
+            "ColumnMismatch",
+            f"the rows to append have columns the working dataset does not have: {names}",
+            *where,
+            hint=nearest or "aggregate to columns it has, or create them with an update before",
+        )
+    for name, type in incoming.items():
+        target = working.get(name, UNKNOWN)
+        typed = grouping.results.get(name) if grouping else None
+        if UNKNOWN in (target, type) or (typed is not None and sums_integers(typed) and target.kind == "integer"):
+            continue
+        refusal = why_not_assignable(type, target)
+        if refusal is not None:
+            binding.report(
+                "ColumnMismatch",
+                f"column '{name}' is {target} in the working dataset, but {type} here",
+                *where,
+                hint=refusal[1],
+            )
+
+
+@dataclass(frozen=True)
+class AppendStep(Step):
+    """A checked append."""
+
+    type: ClassVar[str] = "append"
+
+    source: SourceTable
+    condition: Typed | None
+    grouping: BoundGrouping | None
+    incoming: Mapping[str, ColumnType]
+
+    @property
+    def expressions(self) -> dict[str, Typed]:
+        found = {} if self.condition is None else {"arguments.source_selector": self.condition}
+        results = enumerate(self.grouping.results.values()) if self.grouping else ()
+        return found | {f"arguments.aggregation.aggregations[{i}].expression": typed for i, typed in results}
+
+    @property
+    def sources(self) -> tuple[SourceTable, ...]:
+        return (self.source,)
+
+    def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        from tallybook.rows.ids import POSITION, group_number
+        from tallybook.rows.system import fresh, shaped, untouched
+
+        compiler = applying.compiler
+        rows = applying.load(self.source)
+        if self.condition is not None:
+            rows = rows.filter(compiler.column(self.condition))
+        number, period = F.col(POSITION), F.coalesce(F.col(PERIOD), F.lit(compiler.period))
+        if self.grouping is not None:
+            keys = [key.column for key in self.grouping.keys]
+            rows = grouped(rows, self.grouping, self.before.columns, compiler)
+            number = group_number([F.col(f"`{key}`") for key in keys])
+            period = F.coalesce(F.col(PERIOD), F.lit(compiler.period)) if PERIOD in keys else F.lit(compiler.period)
+        made = fresh(
+            self.seq,
+            applying.ids.text(self.seq, number),
+            self.source.dataset.id,
+            self.source.table.name,
+            period,
+            applying.timestamp,
+        )
+        return frame.union(rows.select(*shaped(self.after.columns, made | untouched(self.incoming))))

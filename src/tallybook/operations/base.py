@@ -1,0 +1,238 @@
+"""The contract of an operation, and the registry of all of them.
+
+An operation is a frozen entity read from YAML. `bind` checks it against the working schema and returns a step: plain
+data with typed expressions, which a plan lists, an explainer prints and `Step.apply` turns into Spark columns.
+Nothing here runs a Spark action.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
+
+from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from tallybook.errors import Problem, ProblemError
+from tallybook.expressions.check import Checker, Typed
+from tallybook.expressions.parse import parse, parse_selector
+from tallybook.expressions.reads import tables_read
+from tallybook.expressions.scope import Scope
+from tallybook.model.base import IDENTIFIER_PATTERN, Entity, Expression, Id, NonEmpty, Text
+from tallybook.model.columns import BOOLEAN, NULL, ColumnType
+from tallybook.model.dataset import Dataset, DatasetRef
+from tallybook.operations.schema import LookupTable, SourceTable, WorkingSchema
+from tallybook.source import Place, SourceText
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from pyspark.sql import DataFrame
+
+    from tallybook.expressions.compile import Compiler
+    from tallybook.rows.ids import RowIds
+
+OPERATIONS: dict[str, type[Operation]] = {}
+"""Every operation under its type name."""
+
+
+def _seq(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise PydanticCustomError("InvalidSeq", "seq must be a positive whole number")
+    return int(value)
+
+
+class Operation(Entity):
+    """What all operations share. Subclasses fix `type` and `arguments`."""
+
+    id: Id | None = None
+    seq: Annotated[int, BeforeValidator(_seq, json_schema_input_type=int)] = Field(
+        validation_alias=AliasChoices("seq", "order"), description="Execution order; positive, unique, gaps allowed."
+    )
+    name: NonEmpty
+    description: Text | None = None
+    type: str
+    selector: Expression | None = Field(None, description="Which rows; without it all that are not deleted.")
+
+    def __init_subclass__(cls, *, type: str | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if type is not None:
+            if type in OPERATIONS:
+                raise ValueError(f"operation {type} is declared twice")
+            OPERATIONS[type] = cls
+
+    @abstractmethod
+    def bind(self, binding: Binding) -> Step | None:
+        """The checked step, or None when problems were reported."""
+
+
+class Catalog(Protocol):
+    """The datasets an operation may name."""
+
+    def find(self, ref: DatasetRef) -> Dataset | Problem:
+        """The dataset version meant, or the problem that says why there is none."""
+        ...
+
+
+@dataclass
+class Binding:
+    """What an operation is checked against, and where its problems go."""
+
+    operation: Operation
+    before: WorkingSchema
+    input: SourceTable
+    catalog: Catalog
+    selectors: Mapping[str, SourceText]
+    locate: Callable[[tuple[str | int, ...]], Place | None] = lambda _path: None
+    text_at: Callable[[tuple[str | int, ...]], SourceText | None] = lambda _path: None
+    problems: list[Problem] = field(default_factory=list)
+
+    def report(self, type: str, message: str, *path: str | int, hint: str | None = None) -> None:
+        """Notes a problem at a path inside the operation."""
+        self.note(Problem(type, message, hint, self.locate(path)), *path)
+
+    def note(self, problem: Problem, *path: str | int) -> None:
+        """Notes a problem found elsewhere, giving it the operation and path."""
+        known = problem.within(
+            place=self.locate(path), path=path_text(path), seq=self.operation.seq, operation=self.operation.name
+        )
+        self.problems.append(known)
+
+    def source_text(self, text: str, path: tuple[str | int, ...]) -> SourceText:
+        """The text of an expression with its places."""
+        written = self.text_at(path)
+        return written if written is not None and written.text == text else SourceText(text, self.locate(path))
+
+    def selector(self) -> Typed | None:
+        """The operation's own selector; None without one, or when it is wrong."""
+        return self.condition(self.operation.selector, self.before.scope(), "selector")
+
+    def condition(self, text: str | None, scope: Scope, *path: str | int) -> Typed | None:
+        """A checked condition in which `{{NAME}}` may be used."""
+        if text is None:
+            return None
+        if not text.strip():
+            self.report("InvalidSelector", "the selector is blank", *path, hint="leave it out to take all rows")
+            return None
+        source = self.source_text(text, path)
+        typed = self._typed(lambda: parse_selector(source, self.selectors), Checker(scope), path)
+        if typed is not None and typed.type not in (BOOLEAN, NULL):
+            message = f"the condition is {typed.type}, not true or false"
+            self.note(Problem("InvalidSelector", message, place=source.at(0, len(source.text))), *path)
+            return None
+        return typed
+
+    def expression(
+        self, text: str, scope: Scope, *path: str | int, grouped: frozenset[str] | None = None
+    ) -> Typed | None:
+        """A checked value; inside an aggregation `grouped` names the grouped columns."""
+        source = self.source_text(text, path)
+        return self._typed(lambda: parse(source), Checker(scope, grouped), path)
+
+    def _typed(self, read: Callable[[], Any], checker: Checker, path: tuple[str | int, ...]) -> Typed | None:
+        try:
+            typed = checker.check(read())
+        except ProblemError as error:
+            for problem in error.problems:
+                self.note(problem, *path)
+            return None
+        for problem in checker.problems:
+            self.note(problem, *path)
+        return typed
+
+    def dataset(self, ref: DatasetRef, *path: str | int) -> SourceTable | None:
+        """The main table of a dataset the operation names."""
+        found = self.catalog.find(ref)
+        if isinstance(found, Problem):
+            key = "dataset_version" if found.type == "DatasetVersionNotFound" else "dataset_id"
+            self.note(found, *path, key)
+            return None
+        return SourceTable(found, found.main_table)
+
+
+def path_text(path: Iterable[str | int]) -> str:
+    """`operations[2].arguments.assignments[0].column`."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".")
+
+
+@dataclass(frozen=True)
+class Applying:
+    """What a step may use to build its part of the plan."""
+
+    compiler: Compiler
+    timestamp: datetime
+    ids: RowIds
+    load: Callable[[SourceTable], DataFrame]
+    input: SourceTable
+
+
+@dataclass(frozen=True)
+class Step:
+    """A checked operation: data for the plan."""
+
+    type: ClassVar[str]
+
+    seq: int
+    name: str
+    selector: Typed | None
+    before: WorkingSchema
+    after: WorkingSchema
+
+    @property
+    def expressions(self) -> dict[str, Typed]:
+        """Everything it evaluates, by the path of its text inside the operation."""
+        return {} if self.selector is None else {"selector": self.selector}
+
+    @property
+    def lookups(self) -> tuple[LookupTable, ...]:
+        """The lookups its expressions read."""
+        read = {column for typed in self.expressions.values() for column in tables_read(typed)}
+        return tuple(lookup for alias, lookup in self.before.lookups.items() if alias in read)
+
+    @property
+    def sources(self) -> tuple[SourceTable, ...]:
+        """The tables it loads."""
+        return tuple(lookup.source for lookup in self.lookups)
+
+    @abstractmethod
+    def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
+        """The working dataset after it."""
+
+
+def check_column_name(binding: Binding, name: str, *path: str | int) -> bool:
+    """Reports a target column that is no identifier, or that differs from another by case only."""
+    if not re.fullmatch(IDENTIFIER_PATTERN, name):
+        binding.report(
+            "InvalidColumnName",
+            f"'{name}' is not a column name",
+            *path,
+            hint="letters, digits and _, not beginning with a digit",
+        )
+        return False
+    twin = next((known for known in binding.before.columns if known != name and known.lower() == name.lower()), None)
+    if twin is not None:
+        binding.report(
+            "DuplicateColumn", f"'{name}' differs from column '{twin}' by case only", *path, hint=f"write '{twin}'"
+        )
+        return False
+    return True
+
+
+def why_not_assignable(value: ColumnType, target: ColumnType) -> tuple[str, str | None] | None:
+    """The reason (and hint) a value cannot go into an existing column; None when it can."""
+    if value in (NULL, target) or (target.kind == "decimal" and value.is_number):
+        return None
+    if (value.kind, target.kind) == ("date", "timestamp"):
+        return None
+    hint = {
+        ("decimal", "integer"): "make it whole with ROUND(…)",
+        ("string", "integer"): "convert it with TO_INTEGER(…)",
+        ("string", "decimal"): "convert it with TO_DECIMAL(…)",
+        ("string", "date"): "convert it with TO_DATE(…)",
+        ("timestamp", "date"): "take the day with TO_DATE(…)",
+    }.get((value.kind, target.kind), "convert it with TO_STRING(…)" if target.kind == "string" else None)
+    return f"is {target}, but the expression is {value}", hint

@@ -1,0 +1,110 @@
+"""Grouping and aggregating, shared by `aggregate` and the `aggregation` of `append`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tallybook.errors import Problem, ProblemError
+from tallybook.expressions.check import Typed, TypedCall
+from tallybook.expressions.parse import parse
+from tallybook.expressions.scope import Resolved, Scope
+from tallybook.expressions.tree import ColumnName
+from tallybook.model.base import Entity, Expression, NonEmpty, Text
+from tallybook.model.columns import INTEGER, ColumnType
+from tallybook.operations.base import Binding
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from tallybook.expressions.compile import Compiler
+
+
+class Aggregation(Entity):
+    """A column and the aggregate that fills it."""
+
+    column: Text
+    expression: Expression
+
+
+class Grouping(Entity):
+    """Columns to group by, and what to compute for each group."""
+
+    group_by: tuple[NonEmpty, ...]
+    aggregations: tuple[Aggregation, ...]
+
+
+@dataclass(frozen=True)
+class BoundGrouping:
+    """Checked keys and results. Results whose expression is wrong are missing."""
+
+    keys: tuple[Resolved, ...]
+    results: Mapping[str, Typed]
+
+
+def bind_grouping(grouping: Grouping, scope: Scope, binding: Binding, *path: str | int) -> BoundGrouping | None:
+    """Checks both lists; None when there is nothing to group by."""
+    keys = _bind_keys(grouping.group_by, scope, binding, *path)
+    if not grouping.aggregations:
+        binding.report("EmptyAggregations", "an aggregation needs at least one result", *path, "aggregations")
+    grouped = frozenset(key.physical for key in keys)
+    results: dict[str, Typed] = {}
+    seen: set[str] = set()
+    for index, aggregation in enumerate(grouping.aggregations):
+        here = (*path, "aggregations", index)
+        typed = binding.expression(aggregation.expression, scope, *here, "expression", grouped=grouped)
+        name = aggregation.column
+        if name.lower() in seen or name in {key.column for key in keys}:
+            what = "is computed twice" if name.lower() in seen else "is grouped by and computed"
+            binding.report("DuplicateColumn", f"column '{name}' {what}", *here, "column")
+            continue
+        seen.add(name.lower())
+        if typed is not None:
+            results[name] = typed
+    return BoundGrouping(tuple(keys), results) if keys else None
+
+
+def _bind_keys(names: Sequence[str], scope: Scope, binding: Binding, *path: str | int) -> list[Resolved]:
+    if not names:
+        binding.report("EmptyGroupBy", "an aggregation needs at least one column to group by", *path, "group_by")
+    keys: list[Resolved] = []
+    for index, name in enumerate(names):
+        here = (*path, "group_by", index)
+        try:
+            node = parse(binding.source_text(name, here))
+        except ProblemError as error:
+            binding.note(error.problem, *here)
+            continue
+        if not isinstance(node, ColumnName):
+            binding.report("ColumnNotFound", f"'{name}' is not a column", *here, hint="compute it in an update first")
+            continue
+        found = scope.resolve(node)
+        if isinstance(found, Problem):
+            binding.note(found, *here)
+        elif found.table is not None:
+            binding.report(
+                "ColumnNotFound",
+                f"'{name}' is read from '{found.table}' and is no column of the rows, so a summary row cannot carry it",
+                *here,
+                hint="copy it into a column with an update first, then group by that column",
+            )
+        elif found.column in {key.column for key in keys}:
+            binding.report("DuplicateColumn", f"column '{found.column}' is grouped by twice", *here)
+        else:
+            keys.append(found)
+    return keys
+
+
+def sums_integers(typed: Typed) -> bool:
+    """SUM of integers may be written into an integer column."""
+    return isinstance(typed, TypedCall) and typed.function.name == "SUM" and typed.args[0].type == INTEGER
+
+
+def grouped(
+    frame: DataFrame, grouping: BoundGrouping, types: Mapping[str, ColumnType], compiler: Compiler
+) -> DataFrame:
+    """One row per group: the keys under their names, and the results at the types given."""
+    keys = [compiler.read(key).alias(key.column) for key in grouping.keys]
+    results = [compiler.value(typed, types[name]).alias(name) for name, typed in grouping.results.items()]
+    return frame.groupBy(*keys).agg(*results)

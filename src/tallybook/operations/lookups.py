@@ -1,0 +1,36 @@
+"""Joins the lookups an operation reads: declared once on the dataset, joined only where used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tallybook.expressions.check import Checker, Typed
+from tallybook.expressions.parse import parse
+from tallybook.expressions.reads import columns_read
+from tallybook.operations.base import Applying, Step
+from tallybook.operations.schema import LookupTable, WorkingSchema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def lookup_condition(lookup: LookupTable, schema: WorkingSchema) -> Typed:
+    """The pairs of a lookup as the condition a runtime join would have; checked when the dataset was."""
+    text = " AND ".join(f"`{schema.table}`.`{own}` = `{lookup.alias}`.`{theirs}`" for own, theirs in lookup.pairs)
+    typed = Checker(schema.scope()).check(parse(text))
+    assert typed is not None, f"lookup {lookup.alias} was not checked"
+    return typed
+
+
+def with_lookups(frame: DataFrame, step: Step, applying: Applying) -> DataFrame:
+    """The frame with the columns of every lookup the step reads. A row with two matches is an error if it is active."""
+    from tallybook.rows.joins import Join, attach
+    from tallybook.rows.system import is_active
+
+    for lookup in step.lookups:
+        read = (c for typed in step.expressions.values() for c in columns_read(typed) if c.table == lookup.alias)
+        columns = list(dict.fromkeys(column.column for column in read))
+        join = Join.on(lookup_condition(lookup, step.before), lookup.alias, columns)
+        other = applying.load(lookup.source)
+        frame = attach(frame, other, join, is_active(), applying.compiler, step.seq)
+    return frame

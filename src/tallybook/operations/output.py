@@ -1,0 +1,176 @@
+"""output: writes a projection of the working dataset. The only operation that leaves anything behind."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import AliasChoices, BeforeValidator, Field
+
+from tallybook.errors import did_you_mean
+from tallybook.model.base import ID_PATTERN, Entity, Id, NonEmpty, Text
+from tallybook.model.columns import ALIASES
+from tallybook.model.datasource import FileFormat
+from tallybook.operations.base import Applying, Binding, Operation, Step
+from tallybook.operations.lookups import with_lookups
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Mode = Literal["overwrite", "append", "error"]
+
+
+class PlaceToWrite(Entity):
+    """A path of its own, without a datasource."""
+
+    path: NonEmpty
+    format: FileFormat | None = Field(None, description="By default what the path ends with, else parquet.")
+    delimiter: Text = ","
+    has_header: bool = True
+    null_value: Text = ""
+
+
+def _as_location(value: Any) -> Any:
+    return {"path": value} if isinstance(value, str) else value
+
+
+Location = Annotated[PlaceToWrite, BeforeValidator(_as_location, json_schema_input_type=str | PlaceToWrite)]
+
+
+class Destination(Entity):
+    """Exactly one of a table of a datasource, or a location."""
+
+    datasource_id: Id | None = None
+    table: NonEmpty | None = None
+    location: Annotated[PlaceToWrite, BeforeValidator(_location, json_schema_input_type=str | PlaceToWrite)] | None = (
+        None
+    )
+
+
+class OutputArguments(Entity):
+    """Where to write, and which columns and rows."""
+
+    destination: Destination
+    mode: Mode = "overwrite"
+    columns: tuple[NonEmpty, ...] | None = None
+    exclude_columns: tuple[NonEmpty, ...] | None = None
+    include_deleted: bool = False
+    register_as_dataset: Text | None = None
+
+
+class Output(Operation, type="output"):
+    """Writes the selected rows; the working dataset stays as it is."""
+
+    type: Literal["output"]
+    arguments: OutputArguments = Field(validation_alias=AliasChoices("arguments", "parameters"))
+
+    def bind(self, binding: Binding) -> OutputStep | None:
+        selector = binding.selector()
+        args = self.arguments
+        _check_destination(args.destination, binding)
+        columns = _projection(args, binding)
+        name = args.register_as_dataset
+        if name is not None and not re.fullmatch(ID_PATTERN, name):
+            binding.report(
+                "InvalidDatasetName",
+                f"'{name}' cannot be the id of a dataset" if name.strip() else "the name of the dataset is empty",
+                "arguments",
+                "register_as_dataset",
+                hint="letters, digits, '.', '_' and '-', beginning with a letter or digit",
+            )
+        return OutputStep(
+            self.seq,
+            self.name,
+            selector,
+            binding.before,
+            binding.before,
+            args.destination,
+            args.mode,
+            columns,
+            args.include_deleted,
+            name,
+        )
+
+
+def _check_destination(destination: Destination, binding: Binding) -> None:
+    path = ("arguments", "destination")
+    by_table = destination.datasource_id is not None or destination.table is not None
+    if by_table == (destination.location is not None):
+        what = "both a table and a location" if by_table else "neither a table nor a location"
+        binding.report(
+            "InvalidDestination",
+            f"the destination has {what}",
+            *path,
+            hint="write {datasource_id: …, table: …} or {location: …}",
+        )
+    elif by_table and (destination.datasource_id is None or destination.table is None):
+        missing = "table" if destination.table is None else "datasource_id"
+        binding.report("InvalidDestination", f"the destination lacks `{missing}`", *path)
+
+
+def _projection(args: OutputArguments, binding: Binding) -> tuple[str, ...]:
+    """The columns to write, in order."""
+    known = binding.before.columns
+    if args.columns is not None and args.exclude_columns is not None:
+        binding.report(
+            "InvalidArguments", "`columns` and `exclude_columns` cannot both be given", "arguments", "exclude_columns"
+        )
+    if args.columns is not None:
+        if not args.columns:
+            binding.report("ColumnProjectionError", "`columns` names no column", "arguments", "columns")
+        return tuple(_known_columns(args.columns, "columns", binding))
+    left_out = set(_known_columns(args.exclude_columns or (), "exclude_columns", binding))
+    chosen = tuple(name for name in known if name not in left_out)
+    if not chosen:
+        binding.report("ColumnProjectionError", "no column is left to write", "arguments", "exclude_columns")
+    return chosen
+
+
+def _known_columns(names: tuple[str, ...], key: str, binding: Binding) -> list[str]:
+    known = binding.before.columns
+    found: list[str] = []
+    for index, written in enumerate(names):
+        name = written.removeprefix(f"{binding.before.table}.")
+        name = ALIASES.get(name, name)
+        if name in found:
+            binding.report("DuplicateColumn", f"column '{written}' is named twice", "arguments", key, index)
+        elif name in known:
+            found.append(name)
+        elif not binding.before.open:
+            hint = did_you_mean(name, known)
+            message = f"the working dataset has no column '{written}'"
+            binding.report("ColumnProjectionError", message, "arguments", key, index, hint=hint)
+    return found
+
+
+@dataclass(frozen=True)
+class OutputStep(Step):
+    """A checked output. Writing is the engine's: `projected` only says what."""
+
+    type: ClassVar[str] = "output"
+
+    destination: Destination
+    mode: Mode
+    columns: tuple[str, ...]
+    include_deleted: bool
+    register_as: str | None
+
+    def apply(self, frame: DataFrame, _applying: Applying) -> DataFrame:
+        return frame
+
+    def projected(self, frame: DataFrame, applying: Applying) -> DataFrame:
+        """The rows and columns to write."""
+        from pyspark.sql import functions as F
+
+        from tallybook.rows.system import selected, shaped, untouched
+
+        compiler = applying.compiler
+        condition = None if self.selector is None else compiler.column(self.selector)
+        beside = with_lookups(frame, self, applying)
+        if not self.include_deleted:
+            beside = beside.filter(selected(condition))
+        elif condition is not None:
+            beside = beside.filter(F.coalesce(condition, F.lit(False)))
+        types = {name: self.before.columns[name] for name in self.columns}
+        return beside.select(*shaped(types, untouched(types)))

@@ -1,0 +1,69 @@
+"""The shape of the working dataset between two operations, as the checker knows it without data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tallybook.expressions.scope import Scope, ScopeTable
+from tallybook.model.columns import ALIASES, PERIOD, VALID_FROM, VALID_TO, ColumnType
+from tallybook.model.dataset import Dataset, Table
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """A table whose rows a run loads: the main table of a dataset version, or one of its lookup tables."""
+
+    dataset: Dataset
+    table: Table
+
+    def scope(self, alias: str, *, joined: bool) -> ScopeTable:
+        """How expressions see it: business columns, and system columns by full name only when it is joined."""
+        if not joined:
+            return ScopeTable(alias, {**self.table.business_types, **self.table.system_types})
+        temporal = {"period": (PERIOD,), "bitemporal": (VALID_FROM, VALID_TO), "none": ()}[self.table.temporal_mode]
+        hidden = {name: self.table.system_types[name] for name in temporal}
+        return ScopeTable(alias, self.table.business_types, hidden, joined=True)
+
+    def __str__(self) -> str:
+        return f"{self.dataset.id} v{self.dataset.version}, table {self.table.name}"
+
+
+@dataclass(frozen=True)
+class LookupTable:
+    """A lookup of the input dataset with what it joins on: (column of the main table, column of the target)."""
+
+    alias: str
+    source: SourceTable
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class WorkingSchema:
+    """Business columns in order, then system columns; the table name and lookups they are read by."""
+
+    table: str
+    business: Mapping[str, ColumnType]
+    system: Mapping[str, ColumnType]
+    lookups: Mapping[str, LookupTable] = field(default_factory=dict)
+    open: bool = False
+    """True after an operation that could not be read: columns may be missing here."""
+
+    @property
+    def columns(self) -> dict[str, ColumnType]:
+        return {**self.business, **self.system}
+
+    def scope(self) -> Scope:
+        """The working rows and the lookups."""
+        working = ScopeTable(self.table, self.columns, open=self.open)
+        lookups = (lookup.source.scope(lookup.alias, joined=True) for lookup in self.lookups.values())
+        return Scope((working, *lookups))
+
+    def with_column(self, name: str, type: ColumnType) -> WorkingSchema:
+        """With a business column added at the end, or retyped where it is."""
+        return replace(self, business={**self.business, name: type})
+
+    def system_name(self, name: str) -> str | None:
+        """The system column meant by a name, aliases included."""
+        name = ALIASES.get(name, name)
+        return name if name in self.system else None

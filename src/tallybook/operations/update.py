@@ -1,0 +1,222 @@
+"""update: sets columns of selected rows, with other datasets joined where needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import AliasChoices, Field
+
+from tallybook.expressions.check import Typed
+from tallybook.expressions.reads import columns_read, tables_read
+from tallybook.expressions.scope import Scope
+from tallybook.model.base import Entity, Expression, NonEmpty, Text
+from tallybook.model.columns import ASSIGNABLE, NULL, RESERVED, UNKNOWN, UPDATED_AT, ColumnType
+from tallybook.model.dataset import DatasetRef
+from tallybook.operations.base import Applying, Binding, Operation, Step, check_column_name, why_not_assignable
+from tallybook.operations.lookups import with_lookups
+from tallybook.operations.schema import SourceTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+class RuntimeJoin(DatasetRef):
+    """A dataset joined for this operation only, readable as `alias.column`."""
+
+    alias: NonEmpty
+    on: Expression
+
+
+class Assignment(Entity):
+    """A column and the value it gets."""
+
+    column: Text
+    expression: Expression
+
+
+class UpdateArguments(Entity):
+    """`joins` make more columns readable; `assignments` set columns."""
+
+    joins: tuple[RuntimeJoin, ...] = ()
+    assignments: tuple[Assignment, ...]
+
+
+class Update(Operation, type="update"):
+    """Sets columns of the selected rows; all expressions see the row as it was before."""
+
+    type: Literal["update"]
+    arguments: UpdateArguments = Field(validation_alias=AliasChoices("arguments", "parameters"))
+
+    def bind(self, binding: Binding) -> UpdateStep | None:
+        joins, scope = _bind_joins(self.arguments.joins, binding)
+        selector = binding.condition(self.selector, scope, "selector")
+        if not self.arguments.assignments:
+            binding.report("EmptyAssignments", "an update needs at least one assignment", "arguments", "assignments")
+        assigned = _bind_assignments(self.arguments.assignments, scope, binding)
+        after = binding.before
+        for assignment in assigned:
+            if assignment.column not in after.columns:
+                after = after.with_column(assignment.column, assignment.type)
+        return UpdateStep(self.seq, self.name, selector, binding.before, after, tuple(joins), tuple(assigned))
+
+
+@dataclass(frozen=True)
+class BoundJoin:
+    """A runtime join whose condition is checked."""
+
+    alias: str
+    source: SourceTable
+    on: Typed
+
+
+@dataclass(frozen=True)
+class BoundAssignment:
+    """A column, its type, and the checked value; the value is missing when it is wrong."""
+
+    column: str
+    type: ColumnType
+    value: Typed | None
+
+
+def _bind_joins(joins: Sequence[RuntimeJoin], binding: Binding) -> tuple[list[BoundJoin], Scope]:
+    """The joins in order; each condition sees the working columns, the lookups, earlier aliases and its own."""
+    scope = binding.before.scope()
+    bound = []
+    for index, join in enumerate(joins):
+        path = ("arguments", "joins", index)
+        taken = next((table.name for table in scope.tables if table.name == join.alias), None)
+        if taken is not None:
+            binding.report(
+                "DuplicateColumn",
+                f"the alias '{join.alias}' is already the name of a table, lookup or join here",
+                *path,
+                "alias",
+                hint="choose another alias",
+            )
+            continue
+        source = binding.dataset(join, *path)
+        if source is None:
+            scope = scope.with_open_table(join.alias)
+            continue
+        scope = scope.with_table(source.scope(join.alias, joined=True))
+        on = binding.condition(join.on, scope, *path, "on")
+        if on is not None:
+            bound.append(BoundJoin(join.alias, source, on))
+    return bound, scope
+
+
+def _bind_assignments(assignments: Sequence[Assignment], scope: Scope, binding: Binding) -> list[BoundAssignment]:
+    seen: set[str] = set()
+    bound = []
+    for index, assignment in enumerate(assignments):
+        path = ("arguments", "assignments", index)
+        value = binding.expression(assignment.expression, scope, *path, "expression")
+        column = assignment.column
+        if not check_column_name(binding, column, *path, "column"):
+            continue
+        if column.lower() in seen:
+            binding.report("DuplicateColumn", f"column '{column}' is assigned twice", *path, "column")
+            continue
+        seen.add(column.lower())
+        if column in RESERVED and column not in ASSIGNABLE:
+            binding.report(
+                "SystemColumn",
+                f"'{column}' is a system column and cannot be assigned",
+                *path,
+                "column",
+                hint="only _labels can; choose another name",
+            )
+            continue
+        bound.append(BoundAssignment(column, _target_type(column, value, binding, *path), value))
+    return bound
+
+
+def _target_type(column: str, value: Typed | None, binding: Binding, *path: str | int) -> ColumnType:
+    """The column's type after the update; an existing column keeps its own."""
+    existing = binding.before.columns.get(column)
+    if value is None:
+        return existing or UNKNOWN
+    if existing is None:
+        if value.type == NULL:
+            binding.report(
+                "TypeMismatch",
+                f"NULL alone does not say what type the new column '{column}' has",
+                *path,
+                "expression",
+                hint="say the type: TO_STRING(NULL), TO_DECIMAL(NULL), …",
+            )
+            return UNKNOWN
+        return value.type
+    refusal = None if existing == UNKNOWN else why_not_assignable(value.type, existing)
+    if refusal is not None:
+        binding.report("TypeMismatch", f"column '{column}' {refusal[0]}", *path, "expression", hint=refusal[1])
+    return existing
+
+
+@dataclass(frozen=True)
+class UpdateStep(Step):
+    """A checked update."""
+
+    type: ClassVar[str] = "update"
+
+    joins: tuple[BoundJoin, ...]
+    assignments: tuple[BoundAssignment, ...]
+
+    @property
+    def expressions(self) -> dict[str, Typed]:
+        found = dict(super().expressions)
+        found |= {f"arguments.joins[{i}].on": join.on for i, join in enumerate(self.joins)}
+        for index, assignment in enumerate(self.assignments):
+            if assignment.value is not None:
+                found[f"arguments.assignments[{index}].expression"] = assignment.value
+        return found
+
+    @property
+    def sources(self) -> tuple[SourceTable, ...]:
+        return (*super().sources, *(join.source for join in self.joins))
+
+    def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        from tallybook.rows.system import null, selected, shaped, untouched
+
+        compiler = applying.compiler
+        beside = self._joined(with_lookups(frame, self, applying), applying)
+        chosen = selected(None if self.selector is None else compiler.column(self.selector))
+        values: dict[str, Column] = untouched(self.before.columns)
+        for assignment in self.assignments:
+            assert assignment.value is not None
+            old = values.get(assignment.column, null(assignment.type))
+            new = compiler.value(assignment.value, assignment.type)
+            values[assignment.column] = F.when(chosen, new).otherwise(old)
+        values[UPDATED_AT] = F.when(chosen, F.lit(applying.timestamp)).otherwise(F.col(UPDATED_AT))
+        return beside.select(*shaped(self.after.columns, values))
+
+    def _joined(self, frame: DataFrame, applying: Applying) -> DataFrame:
+        """A second match is an error for selected rows; for all active ones when the selector itself reads a join."""
+        from tallybook.rows.joins import Join, attach
+        from tallybook.rows.system import selected
+
+        aliases = {join.alias for join in self.joins}
+        by_selector = self.selector is not None and not (tables_read(self.selector) & aliases)
+        compiler = applying.compiler
+        counts = selected(compiler.column(self.selector) if by_selector and self.selector is not None else None)
+        for join in self.joins:
+            columns = self._columns_of(join.alias)
+            frame = attach(
+                frame,
+                applying.load(join.source),
+                Join.on(join.on, join.alias, columns),
+                counts,
+                compiler,
+                self.seq,
+            )
+        return frame
+
+    def _columns_of(self, alias: str) -> list[str]:
+        """The columns of a joined table that anything but its own condition reads."""
+        own = next(f"arguments.joins[{i}].on" for i, join in enumerate(self.joins) if join.alias == alias)
+        read = (c for path, typed in self.expressions.items() if path != own for c in columns_read(typed))
+        return list(dict.fromkeys(column.column for column in read if column.table == alias))

@@ -1,0 +1,39 @@
+"""A project: an ordered list of operations over one working dataset."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tallybook.model.base import Entity, Expression, Id, NonEmpty, Text
+from tallybook.operations.aggregate import Aggregate
+from tallybook.operations.append import Append
+from tallybook.operations.base import Operation
+from tallybook.operations.delete import Delete
+from tallybook.operations.output import Output
+from tallybook.operations.update import Update
+
+AnyOperation = Annotated[Update | Aggregate | Append | Delete | Output, Field(discriminator="type")]
+
+
+class ProjectHead(Entity):
+    """Everything of a project but its operations."""
+
+    id: Id
+    name: NonEmpty
+    description: Text | None = None
+    input_dataset_id: Id
+    input_dataset_version: int | None = Field(None, ge=1, description="By default the latest active one.")
+    selectors: dict[str, Expression] = Field(default_factory=dict)
+    resolver_overrides: dict[str, Id] = Field(default_factory=dict)
+    version: int = Field(1, ge=1, description="Counted by the system; leave it out of files.")
+
+
+class Project(ProjectHead):
+    """A recipe. Operations run in ascending `seq`."""
+
+    operations: tuple[AnyOperation, ...] = Field(min_length=1)
+
+    def in_order(self) -> tuple[Operation, ...]:
+        return tuple(sorted(self.operations, key=lambda operation: operation.seq))

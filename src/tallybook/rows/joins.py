@@ -1,0 +1,142 @@
+"""Left joins that never change the number of rows. Two matches for a row that counts end the job with JoinNotUnique.
+
+The joined side is grouped by its key first, so that uniqueness is a number beside the match and needs no job of its
+own. What an equality cannot say is tested among the rows of the key's group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tallybook.expressions.check import Typed, TypedCall, argument, common_type
+from tallybook.expressions.compile import Compiler
+from tallybook.expressions.decimals import exact_common
+from tallybook.expressions.reads import columns_read, tables_read
+from tallybook.expressions.scope import Resolved, joined_name
+from tallybook.model.columns import ColumnType
+from tallybook.rows.raising import raising
+
+_ROW = "__row"
+_ROWS = "__rows"
+_COUNT = "__count"
+
+
+@dataclass(frozen=True)
+class Equality:
+    """`own = theirs`: theirs reads the joined table only, own does not read it; compared at a type holding both."""
+
+    own: Typed
+    theirs: Typed
+    type: ColumnType
+
+
+@dataclass(frozen=True)
+class Join:
+    """A joined table: its alias, the condition in the parts Spark can use, and the columns wanted from it."""
+
+    alias: str
+    equalities: tuple[Equality, ...]
+    rest: tuple[Typed, ...]
+    columns: tuple[str, ...]
+
+    @classmethod
+    def on(cls, condition: Typed, alias: str, columns: Sequence[str]) -> Join:
+        """Takes the equalities out of a conjunction."""
+        found = [(part, _equality(part, alias)) for part in _conjuncts(condition)]
+        equalities = tuple(equality for _, equality in found if equality is not None)
+        return cls(alias, equalities, tuple(part for part, equality in found if equality is None), tuple(columns))
+
+
+def _conjuncts(condition: Typed) -> list[Typed]:
+    if isinstance(condition, TypedCall) and condition.function.name == "AND":
+        return [part for arg in condition.args for part in _conjuncts(arg)]
+    return [condition]
+
+
+def _equality(part: Typed, alias: str) -> Equality | None:
+    if not (isinstance(part, TypedCall) and part.function.name == "="):
+        return None
+    for own, theirs in (part.args, reversed(part.args)):
+        if tables_read(theirs) == {alias} and alias not in tables_read(own):
+            type = _key_type(own, theirs)
+            return Equality(own, theirs, type) if type is not None else None
+    return None
+
+
+def _key_type(own: Typed, theirs: Typed) -> ColumnType | None:
+    sides = [argument(own), argument(theirs)]
+    if "decimal" in (own.type.kind, theirs.type.kind):
+        return exact_common(*(side.widened for side in sides))
+    return common_type(sides)
+
+
+def attach(frame: DataFrame, other: DataFrame, join: Join, counts: Column, compiler: Compiler, seq: int) -> DataFrame:
+    """The frame with columns of the one matching row beside each row, as `alias.column`; NULLs without a match.
+
+    `counts` says for which rows a second match is an error. The check is a filter, which Spark never prunes.
+    """
+    own_keys = [f"__own{i}" for i in range(len(join.equalities))]
+    keyed = frame.select(
+        "*", *(compiler.value(eq.own, eq.type).alias(k) for k, eq in zip(own_keys, join.equalities, strict=True))
+    )
+    matched = _test_rest(_join(keyed, _grouped(other, join, compiler), own_keys), join, compiler)
+    failure = raising("JoinNotUnique", seq=str(seq), alias=join.alias, key=_key_text(own_keys))
+    one_match = F.when(counts & (F.col(_COUNT) > 1), failure.cast("boolean")).otherwise(F.lit(True))
+    columns = [F.col(_ROW).getField(name).alias(joined_name(join.alias, name)) for name in join.columns]
+    helpers = (_ROW, _COUNT, _ROWS, *own_keys, *_their_keys(join))
+    return matched.filter(one_match).select("*", *columns).drop(*helpers)
+
+
+def _their_keys(join: Join) -> list[str]:
+    return [f"__their{i}" for i in range(len(join.equalities))]
+
+
+def _key_text(own_keys: Sequence[str]) -> Column:
+    return F.concat_ws(", ", *(F.col(key).cast("string") for key in own_keys)) if own_keys else F.lit("")
+
+
+def _grouped(other: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
+    """One row per key with the number of rows and one of them, or all where a rest has to be tested."""
+    theirs = replace(compiler, read=lambda column: F.col(f"`{column.column}`"))
+    names = _their_keys(join)
+    keys = [theirs.value(eq.theirs, eq.type).alias(name) for name, eq in zip(names, join.equalities, strict=True)]
+    wanted = dict.fromkeys([*join.columns, *(c.column for c in _rest_columns(join))])
+    row = F.struct(*(F.col(f"`{name}`") for name in wanted), F.lit(True).alias("__there"))
+    rows = other.select(row.alias(_ROW), *keys)
+    for name in names:
+        rows = rows.filter(F.col(name).isNotNull())
+    if join.rest:
+        return rows.groupBy(*names).agg(F.collect_list(_ROW).alias(_ROWS))
+    return rows.groupBy(*names).agg(F.count(F.lit(1)).alias(_COUNT), F.first(_ROW).alias(_ROW))
+
+
+def _rest_columns(join: Join) -> list[Resolved]:
+    return [column for part in join.rest for column in columns_read(part) if column.table == join.alias]
+
+
+def _join(keyed: DataFrame, grouped: DataFrame, own_keys: Sequence[str]) -> DataFrame:
+    if not own_keys:
+        return keyed.crossJoin(F.broadcast(grouped))
+    pairs = [F.col(own) == F.col(f"__their{i}") for i, own in enumerate(own_keys)]
+    return keyed.join(grouped, reduce(lambda a, b: a & b, pairs), "left")
+
+
+def _test_rest(joined: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
+    """Where equalities do not say it all: the rows of the group that pass the rest of the condition."""
+    if not join.rest:
+        return joined
+
+    def passes(row: Column) -> Column:
+        def read(column: Resolved) -> Column:
+            return row.getField(column.column) if column.table == join.alias else compiler.read(column)
+
+        tested = replace(compiler, read=read)
+        return reduce(lambda a, b: a & b, (F.coalesce(tested.column(part), F.lit(False)) for part in join.rest))
+
+    matches = joined.withColumn(_ROWS, F.filter(F.col(_ROWS), passes))
+    return matches.select("*", F.size(_ROWS).alias(_COUNT), F.get(_ROWS, 0).alias(_ROW))
