@@ -43,9 +43,7 @@ class Destination(Entity):
 
     datasource_id: Id | None = None
     table: NonEmpty | None = None
-    location: Annotated[PlaceToWrite, BeforeValidator(_location, json_schema_input_type=str | PlaceToWrite)] | None = (
-        None
-    )
+    location: Location | None = None
 
 
 class OutputArguments(Entity):
