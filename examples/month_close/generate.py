@@ -20,6 +20,8 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from tallybook.engine.session import get_session
+
 HERE = Path(__file__).resolve().parent
 LEGACY_MONTHS = ("2025-10", "2025-11", "2025-12")
 NEW_MONTHS = ("2026-01", "2026-02", "2026-03")
@@ -203,7 +205,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE / "data", help="data folder to fill")
     parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
-    spark = SparkSession.builder.appName("generate-month-close").getOrCreate()
+    spark = get_session()
     try:
         generate(spark, options.out, options.rows, options.seed)
     finally:
