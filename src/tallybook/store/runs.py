@@ -76,6 +76,9 @@ class Runs(Database):
     def start_run(self, run: Run, snapshot: Snapshot) -> Run:
         """Queued → running, with the snapshot that is from now on what the run is."""
         with self._write() as connection:
+            status = owned_run(connection, run).status
+            if status in ("failed", "cancelled"):
+                raise StoreError(f"run {run.id} is {status}: it can be retried, not started")
             started = move_run(connection, run, "running", started_at=now())
             connection.execute(
                 sa.insert(SNAPSHOTS).values(

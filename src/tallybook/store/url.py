@@ -39,8 +39,9 @@ def store_url(setting: str | None, root: Path, environ: Mapping[str, str]) -> UR
 
 
 def shown(url: URL) -> str:
-    """The url as messages may show it."""
-    hidden = url.update_query_dict({"password": "***"}) if "password" in url.query else url
+    """The url as messages may show it: as users write it, without secrets."""
+    plain = url.set(drivername=url.get_backend_name())
+    hidden = plain.update_query_dict({"password": "***"}) if "password" in plain.query else plain
     return hidden.render_as_string(hide_password=True)
 
 

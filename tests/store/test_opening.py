@@ -1,0 +1,157 @@
+"""Which store is opened, by which revision of its tables, and what is refused without giving a secret away."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.engine import URL
+
+import tallybook.store
+from tallybook.errors import StoreError
+from tallybook.store.schema import REVISIONS, VERSION_TABLE
+from tallybook.store.store import Store
+from tallybook.store.tables import metadata
+from tallybook.store.url import shown, store_url
+
+SECRET = "s3cr3t-word"
+
+
+def test_the_default_is_a_file_in_the_workspace(tmp_path: Path) -> None:
+    with Store.open(None, tmp_path, {}) as store:
+        assert store.runs() == ()
+    assert (tmp_path / ".tallybook" / "store.sqlite3").is_file()
+
+
+@pytest.mark.parametrize(
+    ("setting", "environ", "expected"),
+    [
+        ("sqlite:///state/x.db", {}, "sqlite:////ws/state/x.db"),
+        ("sqlite:////abs/x.db", {}, "sqlite:////abs/x.db"),
+        ("postgresql://me@host/db", {}, "postgresql+psycopg://me@host/db"),
+        ("postgres://me@host/db", {}, "postgresql+psycopg://me@host/db"),
+        ("sqlite:///x.db", {"TALLYBOOK_STORE": "postgresql://me:pw@host/db"}, "postgresql+psycopg://me:pw@host/db"),
+        (
+            "postgresql://me@host/db",
+            {"TALLYBOOK_STORE_CREDENTIAL": "env:PW", "PW": "a@b"},
+            "postgresql+psycopg://me:a%40b@host/db",
+        ),
+    ],
+)
+def test_urls(setting: str, environ: dict[str, str], expected: str) -> None:
+    assert store_url(setting, Path("/ws"), environ).render_as_string(hide_password=False) == expected
+
+
+def test_a_credential_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "pw").write_text(f"{SECRET}\n")
+    environ = {"TALLYBOOK_STORE_CREDENTIAL": "file:pw"}
+    assert store_url("postgresql://me@host/db", tmp_path, environ).password == SECRET
+
+
+@pytest.mark.parametrize(
+    ("setting", "environ", "reason"),
+    [
+        (f"postgresql://me:{SECRET}@host/db", {}, "the setting `store` contains a password"),
+        (f"postgresql://me@host/db?password={SECRET}", {}, "the setting `store` contains a password"),
+        ("mysql://me@host/db", {}, "'mysql' is not a kind of metadata store"),
+        ("sqlite://", {}, "names no file"),
+        (f"{SECRET}:::", {}, "cannot be read"),
+        ("postgresql://me@h/db", {"TALLYBOOK_STORE_CREDENTIAL": "env:GONE"}, "GONE, which is not set"),
+        ("postgresql://me@h/db", {"TALLYBOOK_STORE_CREDENTIAL": "file:gone"}, "a file that cannot be read: gone"),
+        ("postgresql://me@h/db", {"TALLYBOOK_STORE_CREDENTIAL": SECRET}, "neither env:NAME nor file:PATH"),
+    ],
+)
+def test_refused_urls(setting: str, environ: dict[str, str], reason: str, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=reason) as caught:
+        store_url(setting, tmp_path, environ)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", [f"postgresql://me:{SECRET}@h/db", f"postgresql://me@h/db?password={SECRET}"])
+def test_no_password_is_shown(url: str) -> None:
+    text = shown(store_url(None, Path(), {"TALLYBOOK_STORE": url}))
+    assert SECRET not in text and text.startswith("postgresql://me")
+
+
+def test_a_server_out_of_reach_is_a_clear_error_without_the_password(tmp_path: Path) -> None:
+    environ = {"TALLYBOOK_STORE": f"postgresql://{SECRET}x:{SECRET}@/db?host={tmp_path}"}
+    with pytest.raises(StoreError, match="the metadata store postgresql://") as caught:
+        Store.open(None, tmp_path, environ)
+    assert f":{SECRET}@" not in str(caught.value)
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("these are not the bytes of a database, however long they go on\n" * 100)
+    with pytest.raises(StoreError, match="notes failed: file is not a database"):
+        Store.open("sqlite:///notes", tmp_path, {})
+
+
+def test_sqlite_is_upgraded_by_itself_and_kept_in_wal_mode(tmp_path: Path) -> None:
+    url = URL.create("sqlite", database=str(tmp_path / "s.db"))
+    assert Store(url).revision() is None
+    with Store.open_url(url) as store, store._read() as connection:
+        assert store.revision() == REVISIONS[-1]
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 30_000
+
+
+def test_postgresql_is_upgraded_only_when_asked(new_database: Callable[[], URL]) -> None:
+    url = new_database()
+    with pytest.raises(StoreError, match="has no tables yet\n  hint: run `tallybook store upgrade`"):
+        Store.open_url(url)
+    with Store(url) as store:
+        store.upgrade()
+        store.upgrade()
+    with Store.open_url(url) as store:
+        assert store.runs() == ()
+
+
+def test_a_store_of_a_newer_version_is_refused(fresh_url: Callable[[], URL]) -> None:
+    with Store.open_url(fresh_url()) as store:
+        with store._write() as connection:
+            connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+        try:
+            for attempt in (lambda: Store.open_url(store.url), store.upgrade):
+                with pytest.raises(StoreError, match="made by a newer version of tallybook"):
+                    attempt()
+        finally:
+            with store._write() as connection:
+                connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '{REVISIONS[-1]}'"))
+
+
+def test_the_migrations_make_the_tables_the_code_expects(store: Store) -> None:
+    with store._read() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        assert compare_metadata(context, metadata) == []
+
+
+def test_the_list_of_revisions_is_that_of_the_scripts() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(tallybook.store.__path__[0]) / "migrations"))
+    scripts = ScriptDirectory.from_config(config).walk_revisions()
+    assert tuple(script.revision for script in scripts)[::-1] == REVISIONS
+
+
+def test_a_foreign_key_holds(store: Store) -> None:
+    with pytest.raises(sa.exc.IntegrityError), store._write() as connection:
+        connection.execute(sa.text("INSERT INTO snapshots (run_id, body, created_at) VALUES ('x', '{}', '2026-01-01')"))
+
+
+def test_an_up_to_date_store_opens_without_alembic_or_pyspark(tmp_path: Path) -> None:
+    Store.open(None, tmp_path, {}).close()
+    code = (
+        "import sys, pathlib; from tallybook.store.store import Store; "
+        "Store.open(None, pathlib.Path(sys.argv[1]), {}).close(); "
+        "print([name for name in ('alembic', 'pyspark', 'psycopg') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

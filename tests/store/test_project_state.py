@@ -1,0 +1,179 @@
+"""Projects and periods: every change of state, every refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tallybook.errors import RunError, StoreError
+from tallybook.model.state import ColumnChange, Conflict, ProjectStatus
+from tallybook.store.store import Store
+
+Body = Callable[..., dict[str, Any]]
+BROKEN = Conflict(
+    dataset_id="orders",
+    from_version=1,
+    to_version=2,
+    changes=(ColumnChange(column="tier", change="string → integer", operations=(1, 4)),),
+)
+ELSEWHERE = BROKEN.model_copy(update={"dataset_id": "customers"})
+
+
+@pytest.fixture
+def project(store: Store, project_body: Body, dataset_body: Body) -> Callable[[ProjectStatus], None]:
+    """Brings the project `close` to a status."""
+    store.record_all([("dataset", "orders", dataset_body()), ("project", "close", project_body())])
+
+    def bring(status: ProjectStatus) -> None:
+        if status != "draft":
+            store.activate("close", 1, 1)
+        if status == "inactive":
+            store.deactivate("close")
+        if status == "conflict":
+            store.mark_conflict("close", [BROKEN])
+
+    return bring
+
+
+ACTIONS: dict[str, Callable[[Store], object]] = {
+    "activate": lambda store: store.activate("close", 1, 1),
+    "deactivate": lambda store: store.deactivate("close"),
+    "redraft": lambda store: store.redraft("close"),
+    "mark_conflict": lambda store: store.mark_conflict("close", [BROKEN]),
+    "stay_pinned": lambda store: store.stay_pinned("close"),
+}
+AFTER = {
+    ("draft", "activate"): "active",
+    ("active", "activate"): "active",
+    ("active", "deactivate"): "inactive",
+    ("active", "redraft"): "draft",
+    ("active", "mark_conflict"): "conflict",
+    ("inactive", "redraft"): "draft",
+    ("conflict", "activate"): "active",
+    ("conflict", "deactivate"): "inactive",
+    ("conflict", "redraft"): "draft",
+    ("conflict", "mark_conflict"): "conflict",
+    ("conflict", "stay_pinned"): "active",
+}
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("status", ["draft", "active", "inactive", "conflict"])
+def test_every_action_in_every_status(store: Store, project: Callable[[str], None], status: str, action: str) -> None:
+    project(status)
+    before = store.project_state("close")
+    expected = AFTER.get((status, action))
+    if expected is None:
+        with pytest.raises(StoreError, match=f"project 'close' is {status}"):
+            ACTIONS[action](store)
+        assert store.project_state("close") == before
+    else:
+        ACTIONS[action](store)
+        after = store.project_state("close")
+        assert after is not None and after.status == expected
+
+
+def test_a_recorded_project_begins_as_draft(store: Store, project_body: Body) -> None:
+    assert store.project_state("close") is None
+    store.record("project", "close", project_body())
+    state = store.project_state("close")
+    assert state is not None and (state.status, state.version, state.input_dataset_version) == ("draft", 1, None)
+    assert store.project_states() == (state,)
+
+
+def test_activation_pins_the_input_version(store: Store, project: Callable[[str], None], dataset_body: Body) -> None:
+    project("active")
+    store.record("dataset", "orders", dataset_body("other"))
+    state = store.activate("close", 1, 2)
+    assert (state.input_dataset_version, state.reviewed_dataset_version) == (2, 2)
+    assert store.deactivate("close").input_dataset_version is None
+
+
+def test_activation_needs_the_dataset_version_and_the_projects_newest(
+    store: Store, project: Callable[[str], None], project_body: Body
+) -> None:
+    project("draft")
+    with pytest.raises(RunError, match="dataset 'orders' has no version 2 to pin"):
+        store.activate("close", 1, 2)
+    store.record("project", "close", project_body(name="Other"))
+    with pytest.raises(RunError, match="is at version 2 now, not 1"):
+        store.activate("close", 1, 1)
+    with pytest.raises(RunError, match="project 'unknown' is not recorded"):
+        store.activate("unknown", 1, 1)
+
+
+@pytest.mark.parametrize("status", ["draft", "active", "inactive", "conflict"])
+def test_a_structural_change_makes_a_draft(
+    store: Store, project: Callable[[str], None], project_body: Body, status: str
+) -> None:
+    project(status)
+    store.record("project", "close", project_body(input_dataset_id="other"))
+    state = store.project_state("close")
+    assert state is not None and (state.status, state.version) == ("draft", 2)
+    assert (state.input_dataset_version, state.conflicts) == (None, ())
+
+
+@pytest.mark.parametrize("status", ["draft", "active", "inactive", "conflict"])
+def test_a_change_of_name_keeps_the_status(
+    store: Store, project: Callable[[str], None], project_body: Body, status: str
+) -> None:
+    project(status)
+    before = store.project_state("close")
+    store.record("project", "close", project_body(name="Other", description="words"))
+    state = store.project_state("close")
+    assert before is not None and state is not None and (state.status, state.version) == (status, 2)
+    assert (state.input_dataset_version, state.conflicts) == (before.input_dataset_version, before.conflicts)
+
+
+def test_reordering_an_active_project_makes_a_new_draft_version(
+    store: Store, project: Callable[[str], None], project_body: Body
+) -> None:
+    first = project_body()["operations"][0]
+    second = first | {"seq": 2, "name": "Second", "selector": "amount < 0"}
+    store.record("project", "two", project_body(operations=[first, second]))
+    project("draft")
+    store.activate("two", 1, 1)
+    recorded = store.record("project", "two", project_body(operations=[first | {"seq": 2}, second | {"seq": 1}]))
+    state = store.project_state("two")
+    assert (recorded.version, recorded.new) == (2, True)
+    assert state is not None and state.status == "draft"
+
+
+def test_a_conflict_says_what_broke_until_it_is_settled(store: Store, project: Callable[[str], None]) -> None:
+    project("conflict")
+    state = store.project_state("close")
+    assert state is not None and state.conflicts == (BROKEN,)
+    settled = store.stay_pinned("close")
+    assert (settled.input_dataset_version, settled.reviewed_dataset_version, settled.conflicts) == (1, 2, ())
+
+
+def test_only_the_input_dataset_can_be_stayed_on(store: Store, project: Callable[[str], None]) -> None:
+    project("active")
+    store.mark_conflict("close", [BROKEN, ELSEWHERE])
+    with pytest.raises(StoreError, match="cannot stay on a version of customers"):
+        store.stay_pinned("close")
+    state = store.project_state("close")
+    assert state is not None and state.conflicts == (BROKEN, ELSEWHERE)
+
+
+def test_periods_go_one_way(store: Store) -> None:
+    assert store.period_status("gregorian", "2026-01") == "open"
+    with pytest.raises(StoreError, match="period 2026-01 is open and cannot become locked"):
+        store.set_period_status("gregorian", "2026-01", "locked")
+    store.set_period_status("gregorian", "2026-01", "closed")
+    for status in ("open", "closed"):
+        with pytest.raises(StoreError, match=f"period 2026-01 is closed and cannot become {status}"):
+            store.set_period_status("gregorian", "2026-01", status)
+    store.set_period_status("gregorian", "2026-01", "locked")
+    with pytest.raises(StoreError, match="locked is final"):
+        store.set_period_status("gregorian", "2026-01", "closed")
+    assert store.period_statuses("gregorian") == {"2026-01": "locked"}
+    assert store.period_status("fiscal", "2026-01") == "open"
+
+
+def test_a_calendar_says_how_a_period_begins(store: Store) -> None:
+    assert store.period_status("fiscal", "P1", "closed") == "closed"
+    assert store.set_period_status("fiscal", "P1", "locked", "closed") == "locked"
+    assert store.period_status("fiscal", "P1", "closed") == "locked"
