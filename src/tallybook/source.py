@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 
@@ -75,3 +75,8 @@ def _line_column(text: str, offset: int) -> tuple[int, int]:
 def _line(text: str, offset: int) -> str:
     lines = text.split("\n")
     return lines[min(_line_column(text, offset)[0] - 1, len(lines) - 1)]
+
+
+def path_text(path: Iterable[str | int]) -> str:
+    """A path inside a document as users read it: `project.operations[2].arguments.assignments[0].column`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")

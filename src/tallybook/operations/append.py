@@ -36,6 +36,15 @@ class Append(Operation, type="append"):
     type: Literal["append"]
     arguments: AppendArguments = Field(validation_alias=AliasChoices("arguments", "parameters"))
 
+    @property
+    def datasets(self) -> tuple[DatasetRef, ...]:
+        return (self.arguments.source,)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        own = self.arguments.source_selector
+        return super().conditions if own is None else (*super().conditions, own)
+
     def bind(self, binding: Binding) -> AppendStep | None:
         before = len(binding.problems)
         step = self._bind(binding)

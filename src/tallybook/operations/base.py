@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
@@ -25,7 +25,7 @@ from tallybook.model.base import IDENTIFIER_PATTERN, Entity, Expression, Id, Non
 from tallybook.model.columns import BOOLEAN, NULL, ColumnType
 from tallybook.model.dataset import Dataset, DatasetRef
 from tallybook.operations.schema import LookupTable, SourceTable, WorkingSchema
-from tallybook.source import Place, SourceText
+from tallybook.source import Place, SourceText, path_text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -64,6 +64,16 @@ class Operation(Entity):
                 raise ValueError(f"operation {type} is declared twice")
             OPERATIONS[type] = cls
 
+    @property
+    def datasets(self) -> tuple[DatasetRef, ...]:
+        """The datasets it names."""
+        return ()
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The texts in which named selectors may stand."""
+        return () if self.selector is None else (self.selector,)
+
     @abstractmethod
     def bind(self, binding: Binding) -> Step | None:
         """The checked step, or None when problems were reported."""
@@ -88,6 +98,8 @@ class Binding:
     selectors: Mapping[str, SourceText]
     locate: Callable[[tuple[str | int, ...]], Place | None] = lambda _path: None
     text_at: Callable[[tuple[str | int, ...]], SourceText | None] = lambda _path: None
+    root: tuple[str | int, ...] = ()
+    """The path of the operation inside its document."""
     problems: list[Problem] = field(default_factory=list)
 
     def report(self, type: str, message: str, *path: str | int, hint: str | None = None) -> None:
@@ -97,7 +109,10 @@ class Binding:
     def note(self, problem: Problem, *path: str | int) -> None:
         """Notes a problem found elsewhere, giving it the operation and path."""
         known = problem.within(
-            place=self.locate(path), path=path_text(path), seq=self.operation.seq, operation=self.operation.name
+            place=self.locate(path),
+            path=path_text((*self.root, *path)),
+            seq=self.operation.seq,
+            operation=self.operation.name,
         )
         self.problems.append(known)
 
@@ -151,12 +166,6 @@ class Binding:
             self.note(found, *path, key)
             return None
         return SourceTable(found, found.main_table)
-
-
-def path_text(path: Iterable[str | int]) -> str:
-    """`operations[2].arguments.assignments[0].column`."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return text.removeprefix(".")
 
 
 @dataclass(frozen=True)

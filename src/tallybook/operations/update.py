@@ -49,6 +49,10 @@ class Update(Operation, type="update"):
     type: Literal["update"]
     arguments: UpdateArguments = Field(validation_alias=AliasChoices("arguments", "parameters"))
 
+    @property
+    def datasets(self) -> tuple[DatasetRef, ...]:
+        return self.arguments.joins
+
     def bind(self, binding: Binding) -> UpdateStep | None:
         joins, scope = _bind_joins(self.arguments.joins, binding)
         selector = binding.condition(self.selector, scope, "selector")

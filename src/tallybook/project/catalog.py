@@ -1,0 +1,67 @@
+"""The datasets a project may name: those of the files, earlier versions, and those other projects register."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tallybook.errors import Problem, did_you_mean
+from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, ColumnDef
+from tallybook.model.dataset import Dataset, DatasetRef, Table, TemporalMode
+from tallybook.operations.output import OutputStep
+
+
+@dataclass
+class Catalog:
+    """Dataset versions by id. Implements what operations ask for."""
+
+    versions: dict[str, dict[int, Dataset]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, datasets: Mapping[str, Dataset]) -> Catalog:
+        """A catalog with one version of each dataset."""
+        catalog = cls()
+        for dataset in datasets.values():
+            catalog.add(dataset)
+        return catalog
+
+    def add(self, dataset: Dataset) -> None:
+        self.versions.setdefault(dataset.id, {})[dataset.version] = dataset
+
+    def find(self, ref: DatasetRef) -> Dataset | Problem:
+        """The version asked for, or the latest active one."""
+        known = self.versions.get(ref.dataset_id)
+        if not known:
+            hint = did_you_mean(ref.dataset_id, self.versions)
+            return Problem("DatasetNotFound", f"there is no dataset '{ref.dataset_id}'", hint)
+        if known[max(known)].status == "disabled":
+            return Problem("DatasetDisabled", f"dataset '{ref.dataset_id}' is disabled", "set its `status: active`")
+        if ref.dataset_version is None:
+            return known[max(version for version, dataset in known.items() if dataset.status == "active")]
+        if ref.dataset_version not in known:
+            choices = ", ".join(str(version) for version in sorted(known))
+            message = f"dataset '{ref.dataset_id}' has no version {ref.dataset_version}"
+            return Problem("DatasetVersionNotFound", message, f"there is: {choices}")
+        return known[ref.dataset_version]
+
+
+def registered_dataset(step: OutputStep, version: int = 1) -> Dataset:
+    """The dataset an output registers: its schema, and the temporal mode its written columns allow."""
+    assert step.register_as is not None
+    business = [name for name in step.columns if name in step.before.business]
+    return Dataset(
+        id=step.register_as,
+        name=step.register_as,
+        main_table=Table(
+            name=step.destination.table or step.register_as,
+            temporal_mode=_temporal_mode(step.columns),
+            columns=tuple(ColumnDef(name=name, type=step.before.business[name]) for name in business),
+        ),
+        version=version,
+    )
+
+
+def _temporal_mode(columns: tuple[str, ...]) -> TemporalMode:
+    if {VALID_FROM, VALID_TO} <= set(columns):
+        return "bitemporal"
+    return "period" if PERIOD in columns else "none"

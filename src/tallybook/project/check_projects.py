@@ -1,0 +1,157 @@
+"""What can be wrong with a project."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tallybook.errors import PROBLEM_TYPES, Problem, ProblemError, did_you_mean
+from tallybook.expressions.parse import parse_selector
+from tallybook.operations.base import Step
+from tallybook.operations.output import Output, OutputStep
+from tallybook.operations.schema import SourceTable
+from tallybook.project.bind import BoundProject, bind_project
+from tallybook.project.catalog import registered_dataset
+from tallybook.project.checked import Checked
+from tallybook.project.load import ProjectEntry
+from tallybook.resolve.pick import pick_resolver
+from tallybook.resolve.render import check_template
+from tallybook.source import SourceText
+
+
+def check_projects(checked: Checked) -> Iterator[Problem]:
+    """Every project, those that register datasets before those that read them."""
+    for entry in _by_dependency(checked.definitions.projects.values()):
+        yield from _check_seqs(entry)
+        bound = bind_project(entry.head, entry.operations, checked.catalog, entry.part)
+        checked.bound[entry.head.id] = bound
+        yield from bound.problems
+        yield from _check_unused_selectors(entry)
+        yield from _check_overrides(entry, checked)
+        yield from _check_sources(bound, entry, checked)
+        yield from _check_outputs(bound, entry, checked)
+
+
+def _by_dependency(entries: Iterable[ProjectEntry]) -> list[ProjectEntry]:
+    """Writers of registered datasets first; a circle is left in file order and shows as DatasetNotFound."""
+    remaining = list(entries)
+    ordered: list[ProjectEntry] = []
+    while remaining:
+        pending = {name for entry in remaining for name in _registers(entry)}
+        ready = [entry for entry in remaining if not (_reads(entry) & (pending - _registers(entry)))]
+        chosen = ready or remaining
+        ordered += chosen
+        remaining = [entry for entry in remaining if entry not in chosen]
+    return ordered
+
+
+def _registers(entry: ProjectEntry) -> set[str]:
+    outputs = (operation for operation in entry.operations if isinstance(operation, Output))
+    return {output.arguments.register_as_dataset for output in outputs if output.arguments.register_as_dataset}
+
+
+def _reads(entry: ProjectEntry) -> set[str]:
+    refs = (ref for operation in entry.operations if operation is not None for ref in operation.datasets)
+    return {entry.head.input_dataset_id, *(ref.dataset_id for ref in refs)}
+
+
+def _check_seqs(entry: ProjectEntry) -> Iterator[Problem]:
+    first: dict[int, str] = {}
+    for index, operation in enumerate(entry.operations):
+        if operation is None:
+            continue
+        if operation.seq in first:
+            message = f"seq {operation.seq} is already used by '{first[operation.seq]}'"
+            problem = entry.part.problem(
+                ("operations", index, "seq"), "DuplicateSeq", message, "give it another number"
+            )
+            yield problem.within(project=entry.head.id, seq=operation.seq, operation=operation.name)
+        first.setdefault(operation.seq, operation.name)
+
+
+def _check_unused_selectors(entry: ProjectEntry) -> Iterator[Problem]:
+    """Selectors nothing uses yet must at least be readable; those in use are checked where they are used."""
+    texts = {name: entry.part.text(("selectors", name)) or SourceText(t) for name, t in entry.head.selectors.items()}
+    used = " ".join(text for op in entry.operations if op is not None for text in op.conditions)
+    for name, text in texts.items():
+        if re.search(r"\{\{\s*" + re.escape(name) + r"\s*\}\}", used):
+            continue
+        try:
+            parse_selector(text, texts)
+        except ProblemError as error:
+            for problem in error.problems:
+                yield problem.within(project=entry.head.id, path=f"project.selectors.{name}")
+
+
+def _check_overrides(entry: ProjectEntry, checked: Checked) -> Iterator[Problem]:
+    for dataset_id, resolver_id in entry.head.resolver_overrides.items():
+        path = ("resolver_overrides", dataset_id)
+        if resolver_id not in checked.definitions.resolvers:
+            hint = did_you_mean(resolver_id, checked.definitions.resolvers)
+            problem = entry.part.problem(path, "ResolverNotFound", f"there is no resolver '{resolver_id}'", hint)
+            yield problem.within(project=entry.head.id)
+        if dataset_id not in checked.catalog.versions:
+            hint = did_you_mean(dataset_id, checked.catalog.versions)
+            problem = entry.part.problem(path, "DatasetNotFound", f"there is no dataset '{dataset_id}'", hint)
+            yield problem.within(project=entry.head.id)
+
+
+def _check_sources(bound: BoundProject, entry: ProjectEntry, checked: Checked) -> Iterator[Problem]:
+    """Every table a project loads has a resolver; datasets that projects register know their own place."""
+    seen: set[str] = set()
+    if bound.input is not None:
+        yield from _check_resolver(bound.input, seen, entry, checked, "input_dataset_id")
+    for step in bound.steps:
+        index = _index(entry, step)
+        for source in step.sources:
+            for problem in _check_resolver(source, seen, entry, checked, "operations", index):
+                code = PROBLEM_TYPES[problem.type].append_code if step.type == "append" else None
+                yield problem.within(seq=step.seq, operation=step.name, code=code)
+
+
+def _check_resolver(
+    source: SourceTable, seen: set[str], entry: ProjectEntry, checked: Checked, *path: str | int
+) -> Iterator[Problem]:
+    dataset = source.dataset
+    if dataset.id in seen or dataset.id not in checked.definitions.datasets:
+        return
+    seen.add(dataset.id)
+    resolvers = {id: found.entity for id, found in checked.definitions.resolvers.items()}
+    try:
+        pick_resolver(dataset.id, dataset.resolver_id, entry.head.resolver_overrides, resolvers)
+    except ProblemError as error:
+        yield entry.part.locate(error.problem, *path).within(project=entry.head.id)
+
+
+def _index(entry: ProjectEntry, step: Step) -> int:
+    return next(
+        i for i, operation in enumerate(entry.operations) if operation is not None and operation.seq == step.seq
+    )
+
+
+def _check_outputs(bound: BoundProject, entry: ProjectEntry, checked: Checked) -> Iterator[Problem]:
+    """Destinations exist and render; registered datasets become known to the projects after this one."""
+    for step in bound.steps:
+        if not isinstance(step, OutputStep):
+            continue
+        index = _index(entry, step)
+        here = entry.part.below("operations", index, "arguments", "destination")
+        facts = {"project": entry.head.id, "seq": step.seq, "operation": step.name}
+        destination = step.destination
+        sources = checked.definitions.datasources
+        if destination.datasource_id is not None and destination.datasource_id not in sources:
+            message = f"there is no datasource '{destination.datasource_id}'"
+            hint = did_you_mean(destination.datasource_id, sources)
+            yield here.problem(("datasource_id",), "DataSourceNotFound", message, hint).within(**facts)
+        templates = {"table": destination.table, "location": destination.location and destination.location.path}
+        for key, template in templates.items():
+            for problem in check_template(template) if template else ():
+                yield here.locate(problem, key).within(**facts)
+        if step.register_as is not None:
+            if step.register_as in checked.definitions.datasets:
+                other = checked.definitions.datasets[step.register_as].part.place(("id",))
+                message = f"the dataset '{step.register_as}' is defined at {other} already"
+                path = ("operations", index, "arguments", "register_as_dataset")
+                yield entry.part.problem(path, "DuplicateId", message, "register under another name").within(**facts)
+            elif step.register_as not in checked.catalog.versions and step.columns:
+                checked.catalog.add(registered_dataset(step))

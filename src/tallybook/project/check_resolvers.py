@@ -1,0 +1,53 @@
+"""What can be wrong with a resolver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tallybook.errors import Problem, ProblemError
+from tallybook.expressions.check import Checker
+from tallybook.expressions.parse import parse
+from tallybook.expressions.scope import Scope, ScopeTable
+from tallybook.model.columns import BOOLEAN, NULL, ColumnType
+from tallybook.project.checked import Checked
+from tallybook.project.entities import Part
+from tallybook.resolve.check import check_rule
+from tallybook.resolve.match import FACT_TYPES
+from tallybook.source import SourceText
+
+
+def check_resolvers(checked: Checked) -> Iterator[Problem]:
+    """Rules, templates, conditions, and at most one default."""
+    sources = {id: entry.entity for id, entry in checked.definitions.datasources.items()}
+    default: str | None = None
+    for entry in checked.definitions.resolvers.values():
+        resolver, part = entry.entity, entry.part
+        if resolver.is_default and default is not None:
+            message = f"resolver '{default}' is the default already"
+            yield part.problem(("is_default",), "InvalidArguments", message, "only one can be")
+        default = resolver.id if resolver.is_default else default
+        for index, rule in enumerate(resolver.rules):
+            here = part.below("rules", index)
+            if checked.calendar is not None:
+                for problem in check_rule(rule, checked.calendar, sources):
+                    yield here.locate(problem)
+            if rule.when is not None:
+                yield from _check_when(rule.when, here)
+
+
+def _check_when(when: str, part: Part) -> Iterator[Problem]:
+    tables: dict[str, dict[str, ColumnType]] = {}
+    for name, type in FACT_TYPES.items():
+        table, _, column = name.partition(".")
+        tables.setdefault(table, {})[column] = type
+    scope = Scope(tuple(ScopeTable(name, columns) for name, columns in tables.items()))
+    source = part.text(("when",)) or SourceText(when, part.place(("when",)))
+    checker = Checker(scope)
+    try:
+        typed = checker.check(parse(source))
+    except ProblemError as error:
+        yield from (part.locate(problem, "when") for problem in error.problems)
+        return
+    yield from (part.locate(problem, "when") for problem in checker.problems)
+    if typed is not None and typed.type not in (BOOLEAN, NULL):
+        yield part.problem(("when",), "InvalidSelector", f"`when` is {typed.type}, not true or false")

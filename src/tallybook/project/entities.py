@@ -1,0 +1,204 @@
+"""From YAML values to strict entities: pydantic's errors become problems with places and suggestions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import AliasChoices, BaseModel, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from tallybook.errors import PROBLEM_TYPES, Problem, did_you_mean
+from tallybook.project.yaml import Document, Path
+from tallybook.source import Place, SourceText, path_text
+
+T = TypeVar("T")
+OTHER_NAMES = {"arguments": "parameters", "seq": "order"}
+"""Keys that are accepted for others."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a document: the whole body, or one operation in it."""
+
+    document: Document
+    path: Path
+
+    def find(self, path: Sequence[str | int]) -> Path:
+        """The path in the document, with the other names of keys where those were used."""
+        found = self.path
+        for part in path:
+            other = OTHER_NAMES.get(str(part), part)
+            there = (*found, part) in self.document.nodes or (*found, other) not in self.document.nodes
+            found = (*found, part if there else other)
+        return found
+
+    def place(self, path: Sequence[str | int] = (), *, key: bool = False) -> Place:
+        return self.document.place(self.find(path), key=key)
+
+    def text(self, path: Sequence[str | int]) -> SourceText | None:
+        return self.document.text(self.find(path))
+
+    def value(self) -> Any:
+        value = self.document.value
+        for part in self.path:
+            value = value[part]
+        return value
+
+    def below(self, *path: str | int) -> Part:
+        return Part(self.document, self.find(path))
+
+    def problem(self, path: Sequence[str | int], type: str, message: str, hint: str | None = None) -> Problem:
+        """A problem at a path of this part."""
+        return Problem(type, message, hint, self.place(path), path=path_text((*self.path, *path)))
+
+    def locate(self, problem: Problem, *path: str | int) -> Problem:
+        """A problem found without knowing where it stands, placed at a path; its own path goes on from there."""
+        steps = (*path, *problem.path.split(".")) if problem.path else path
+        return replace(problem, path=path_text((*self.path, *steps)), place=problem.place or self.place(steps))
+
+
+def read_entity(type: Any, part: Part, value: Any = None) -> tuple[Any | None, list[Problem]]:
+    """The entity a part of a document describes, or every problem that keeps it from being one."""
+    raw = part.value() if value is None else value
+    try:
+        return TypeAdapter(type).validate_python(raw), []
+    except ValidationError as error:
+        return None, [_problem(details, type, part) for details in error.errors()]
+
+
+def _problem(details: ErrorDetails, type: Any, part: Part) -> Problem:
+    loc = tuple(details["loc"])
+    kind = details["type"]
+    path = _document_path(part, loc)
+    if kind == "extra_forbidden":
+        choices = _keys(_entity_at(type, loc[:-1]))
+        message = f"the key '{loc[-1]}' is not known here"
+        hint = did_you_mean(str(loc[-1]), choices) or (f"one of: {', '.join(choices)}" if choices else None)
+        return _at(part, path, Problem("UnknownKey", message, hint), key=True)
+    if kind == "missing":
+        return _at(part, path, Problem("InvalidArguments", f"the key '{loc[-1]}' is missing"), key=True)
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return _wrong_tag(details, part, path)
+    message, hint = _friendly(details)
+    type_name = kind if kind in PROBLEM_TYPES else "InvalidArguments"
+    return _at(part, path, Problem(type_name, message, hint))
+
+
+def _document_path(part: Part, loc: Sequence[str | int]) -> tuple[str | int, ...]:
+    """The error's location without the union tags pydantic puts between."""
+    found: tuple[str | int, ...] = ()
+    for index, step in enumerate(loc):
+        if part.find((*found, step)) in part.document.nodes or index == len(loc) - 1:
+            found = (*found, step)
+    return found
+
+
+def _at(part: Part, path: Sequence[str | int], problem: Problem, *, key: bool = False) -> Problem:
+    return problem.within(place=part.place(path, key=key), path=path_text((*part.path, *path)))
+
+
+def _wrong_tag(details: ErrorDetails, part: Part, path: tuple[str | int, ...]) -> Problem:
+    context = details.get("ctx", {})
+    key = str(context.get("discriminator", "type")).strip("'")
+    if details["type"] == "union_tag_not_found":
+        if not isinstance(details["input"], Mapping):
+            return _at(part, path, Problem("InvalidArguments", "this must be a map of keys and values"))
+        return _at(part, path, Problem("InvalidArguments", f"the key '{key}' is missing"), key=True)
+    tag = str(context.get("tag"))
+    choices = re.findall(r"'([^']+)'", str(context.get("expected_tags", "")))
+    return _at(
+        part, (*path, key), Problem("InvalidArguments", f"'{tag}' is not a known {key}", did_you_mean(tag, choices))
+    )
+
+
+_EXPECTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a map of keys and values",
+    "model_type": "a map of keys and values",
+    "model_attributes_type": "a map of keys and values",
+    "date_type": "a date such as 2026-01-31",
+}
+
+
+def _friendly(details: ErrorDetails) -> tuple[str, str | None]:
+    kind, value, context = details["type"], details["input"], details.get("ctx", {})
+    name = details["loc"][-1] if details["loc"] else "this"
+    what = "this item" if isinstance(name, int) else f"'{name}'"
+    if kind in _EXPECTED:
+        found = "nothing" if value is None else f"{_shape(value)}"
+        return f"{what} must be {_EXPECTED[kind]}, but it is {found}", None
+    if kind == "literal_error":
+        choices = re.findall(r"'([^']+)'", str(context.get("expected", "")))
+        return f"'{value}' is not possible for {what}", did_you_mean(str(value), choices)
+    if kind == "string_pattern_mismatch":
+        return f"'{value}' is not possible for {what}", _PATTERNS.get(str(context.get("pattern")))
+    if kind in ("string_too_short", "too_short"):
+        return f"{what} must not be empty", None
+    if kind == "greater_than_equal":
+        return f"{what} must be at least {context.get('ge')}", None
+    return f"{what}: {details['msg'].removeprefix('Value error, ')}", None
+
+
+_PATTERNS = {
+    r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "an id has letters, digits, '.', '_' and '-', beginning with a letter or digit",
+    r"^(env|file):.+$": "secrets are references: env:NAME or file:PATH",
+}
+
+
+def _shape(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "a map"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return f"'{getattr(value, 'text', value)}'"
+
+
+def _entity_at(annotation: Any, loc: Sequence[str | int]) -> type[BaseModel] | None:
+    """The entity class an error's location points into."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if not loc:
+            return annotation
+        field = next((f for name, f in annotation.model_fields.items() if loc[0] in _names(name, f)), None)
+        return _entity_at(field.annotation, loc[1:]) if field is not None else None
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _entity_at(args[0], loc)
+    if origin in (Union, UnionType):
+        tagged = [arg for arg in args if loc and loc[0] in _tags(arg)]
+        rest = loc[1:] if tagged else loc
+        found = [entity for arg in tagged or args if (entity := _entity_at(arg, rest)) is not None]
+        return found[0] if found else None
+    if origin in (tuple, list) and loc and isinstance(loc[0], int):
+        return _entity_at(args[0], loc[1:])
+    if origin is dict and loc:
+        return _entity_at(args[1], loc[1:])
+    return None
+
+
+def _tags(annotation: Any) -> set[object]:
+    if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        return set()
+    tag = annotation.model_fields.get("type")
+    return {annotation.__name__, *(get_args(tag.annotation) if tag is not None else ())}
+
+
+def _names(name: str, field: FieldInfo) -> set[object]:
+    alias = field.validation_alias
+    return {name, *(alias.choices if isinstance(alias, AliasChoices) else [alias] if alias else [])}
+
+
+def _keys(entity: type[BaseModel] | None) -> list[str]:
+    """The keys a user may write: the first of the names of each field."""
+    if entity is None:
+        return []
+    return [field.alias or name for name, field in entity.model_fields.items()]

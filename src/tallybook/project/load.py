@@ -1,0 +1,198 @@
+"""The files of a workspace: every document read, nothing checked across documents yet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from tallybook.errors import Problem, UsageError, did_you_mean
+from tallybook.model.dataset import Dataset
+from tallybook.model.datasource import DataSource
+from tallybook.model.period import Calendar
+from tallybook.model.resolver import Resolver
+from tallybook.model.settings import Settings
+from tallybook.operations.base import Operation
+from tallybook.project.entities import Part, read_entity
+from tallybook.project.model import AnyOperation, Project, ProjectHead
+from tallybook.project.yaml import Document, load_documents
+from tallybook.source import Place
+
+SETTINGS_FILE = "tallybook.yaml"
+KINDS = ("project", "dataset", "resolver", "datasource", "calendar", "scenario")
+E = TypeVar("E")
+
+
+@dataclass(frozen=True)
+class Entry(Generic[E]):
+    """An entity and the document it was read from."""
+
+    entity: E
+    part: Part
+
+
+@dataclass(frozen=True)
+class ProjectEntry:
+    """A project as far as it could be read: operations that could not are None, and the others are still checked."""
+
+    head: ProjectHead
+    operations: tuple[Operation | None, ...]
+    part: Part
+
+    @property
+    def project(self) -> Project | None:
+        """The whole project, when every operation could be read."""
+        read = [operation for operation in self.operations if operation is not None]
+        if len(read) < len(self.operations) or not read:
+            return None
+        return Project.model_construct(**dict(self.head), operations=tuple(read))  # type: ignore[arg-type]  # read as AnyOperation
+
+
+@dataclass
+class Definitions:
+    """Everything the files of a workspace define, and what is wrong with single documents."""
+
+    root: Path
+    settings: Settings | None = None
+    projects: dict[str, ProjectEntry] = field(default_factory=dict)
+    datasets: dict[str, Entry[Dataset]] = field(default_factory=dict)
+    resolvers: dict[str, Entry[Resolver]] = field(default_factory=dict)
+    datasources: dict[str, Entry[DataSource]] = field(default_factory=dict)
+    calendars: dict[str, Entry[Calendar]] = field(default_factory=dict)
+    scenarios: list[Part] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def find_root(start: Path) -> Path:
+    """The nearest folder at or above `start` with a settings file."""
+    for folder in (start.absolute(), *start.absolute().parents):
+        if (folder / SETTINGS_FILE).is_file():
+            return folder
+    raise UsageError(f"no {SETTINGS_FILE} here or in a folder above", "make a workspace with `tallybook init`")
+
+
+def load_definitions(root: Path) -> Definitions:
+    """Reads every YAML file of the workspace."""
+    definitions = Definitions(root)
+    for path in _files(root):
+        name = path.relative_to(root).as_posix()
+        documents, problems = load_documents(path.read_bytes(), name)
+        definitions.problems += problems
+        for document in documents:
+            if name == SETTINGS_FILE:
+                _add_settings(definitions, document)
+            else:
+                _add_document(definitions, document)
+    return definitions
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """YAML files in name order; hidden folders and workspaces inside the workspace are left alone."""
+    for folder, folders, files in os.walk(root):
+        here = Path(folder)
+        if here != root and SETTINGS_FILE in files:
+            folders.clear()
+            continue
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (here / name for name in sorted(files) if name.endswith((".yaml", ".yml")))
+
+
+def _add_settings(definitions: Definitions, document: Document) -> None:
+    settings, problems = read_entity(Settings, Part(document, ()))
+    definitions.problems += problems
+    definitions.settings = settings
+
+
+def _add_document(definitions: Definitions, document: Document) -> None:
+    kind = _kind(document)
+    if isinstance(kind, Problem):
+        definitions.problems.append(kind)
+        return
+    _ADD[kind](definitions, Part(document, (kind,)))
+
+
+def _kind(document: Document) -> str | Problem:
+    """What a document is, by its one top-level key."""
+    place = document.place(())
+    if not isinstance(document.value, dict):
+        hint = f"begin with one of: {', '.join(KINDS)}"
+        return Problem("InvalidYaml", "a document is a map with one key that says what it is", hint, place, path="")
+    unknown = [key for key in document.value if key not in KINDS]
+    if unknown:
+        nearest = did_you_mean(unknown[0], KINDS)
+        place = document.place((unknown[0],), key=True)
+        return Problem("UnknownKey", f"'{unknown[0]}' is not a kind of document", nearest, place, path=unknown[0])
+    if len(document.value) != 1:
+        place = document.place(tuple(document.value)[1:2], key=True)
+        hint = "separate documents with a line `---`"
+        return Problem("InvalidYaml", "a document has exactly one top-level key", hint, place, path="")
+    return str(next(iter(document.value)))
+
+
+def _adder(type: Any, attribute: str) -> Callable[[Definitions, Part], None]:
+    def add(definitions: Definitions, part: Part) -> None:
+        entity, problems = read_entity(type, part)
+        definitions.problems += problems
+        if entity is not None:
+            _put(definitions, getattr(definitions, attribute), entity.id, Entry(entity, part), part)
+
+    return add
+
+
+def _put(definitions: Definitions, known: dict[str, Any], id: str, entry: Any, part: Part) -> None:
+    if id not in known:
+        known[id] = entry
+        return
+    first: Place = known[id].part.place(("id",))
+    message = f"the {part.path[0]} '{id}' is already defined at {first}"
+    definitions.problems.append(Problem("DuplicateId", message, "choose another id", part.place(("id",)), path="id"))
+
+
+def _add_project(definitions: Definitions, part: Part) -> None:
+    entry, problems = read_project(part)
+    definitions.problems += problems
+    if entry is not None:
+        _put(definitions, definitions.projects, entry.head.id, entry, part)
+
+
+def read_project(part: Part) -> tuple[ProjectEntry | None, list[Problem]]:
+    """A project operation by operation, so that one that cannot be read does not hide what is wrong with others."""
+    body = part.value()
+    if not isinstance(body, dict):
+        return None, read_entity(Project, part)[1]
+    head, problems = read_entity(ProjectHead, part, {key: body[key] for key in body if key != "operations"})
+    raw = body.get("operations")
+    if not isinstance(raw, tuple) or not raw:
+        what = "needs at least one operation" if not raw else "must have a list under 'operations'"
+        place = part.place(("operations",), key=True)
+        problems.append(Problem("InvalidArguments", f"a project {what}", None, place, path="project.operations"))
+        raw = ()
+    operations: list[Operation | None] = []
+    for index, value in enumerate(raw):
+        operation, wrong = read_entity(AnyOperation, part.below("operations", index))
+        operations.append(operation)
+        problems += [_of_operation(problem, value) for problem in wrong]
+    if head is None:
+        return None, problems
+    named = [problem.within(project=head.id) for problem in problems]
+    return ProjectEntry(head, tuple(operations), part), named
+
+
+def _of_operation(problem: Problem, raw: Any) -> Problem:
+    if not isinstance(raw, dict):
+        return problem
+    seq, name = raw.get("seq", raw.get("order")), raw.get("name")
+    known_seq = int(seq) if isinstance(seq, int) and not isinstance(seq, bool) else None
+    return problem.within(seq=known_seq, operation=name if isinstance(name, str) else None)
+
+
+_ADD: dict[str, Callable[[Definitions, Part], None]] = {
+    "project": _add_project,
+    "dataset": _adder(Dataset, "datasets"),
+    "resolver": _adder(Resolver, "resolvers"),
+    "datasource": _adder(DataSource, "datasources"),
+    "calendar": _adder(Calendar, "calendars"),
+    "scenario": lambda definitions, part: definitions.scenarios.append(part),
+}
