@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from tallybook.model.columns import BOOLEAN, DATE, INTEGER, INTEGER_AS_DECIMAL, NULL, STRING, ColumnType, decimal
 
@@ -29,14 +30,16 @@ class Accepts:
         return type.kind in self.kinds or type == NULL
 
 
-NUMBER = Accepts("number", frozenset({"integer", "decimal"}), INTEGER)
-WHOLE = Accepts("integer", frozenset({"integer"}), INTEGER)
-TEXT = Accepts("string", frozenset({"string"}), STRING)
-TRUTH = Accepts("boolean", frozenset({"boolean"}), BOOLEAN)
-DAY = Accepts("date", frozenset({"date"}), DATE)
-DAY_OR_TIME = Accepts("date or timestamp", frozenset({"date", "timestamp"}), DATE)
-ORDERED = Accepts("number, string, date or timestamp", frozenset({"integer", "decimal", "string", "date", "timestamp"}))
-ANYTHING = Accepts("any", frozenset({"integer", "decimal", "string", "boolean", "date", "timestamp"}))
+NUMBER = Accepts("a number", frozenset({"integer", "decimal"}), INTEGER)
+WHOLE = Accepts("an integer", frozenset({"integer"}), INTEGER)
+TEXT = Accepts("a string", frozenset({"string"}), STRING)
+TRUTH = Accepts("true or false", frozenset({"boolean"}), BOOLEAN)
+DAY = Accepts("a date", frozenset({"date"}), DATE)
+DAY_OR_TIME = Accepts("a date or timestamp", frozenset({"date", "timestamp"}), DATE)
+ORDERED = Accepts(
+    "a number, string, date or timestamp", frozenset({"integer", "decimal", "string", "date", "timestamp"})
+)
+ANYTHING = Accepts("any value", frozenset({"integer", "decimal", "string", "boolean", "date", "timestamp"}))
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,13 @@ class Argument:
         if self.type == INTEGER and isinstance(self.literal, int):
             return decimal(len(str(abs(self.literal))), 0)
         return INTEGER_AS_DECIMAL if self.type == INTEGER else self.type
+
+
+class Refusal(NamedTuple):
+    """Why arguments are wrong though each has a right type, and what to write instead."""
+
+    message: str
+    hint: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,14 +105,47 @@ class Function:
     aggregate: bool = False
     operator: bool = False
     aliases: tuple[str, ...] = ()
-    refuse: Callable[[Sequence[Argument]], str | None] = field(default=lambda _: None)
-    """A reason why these arguments are wrong though each has a right type."""
+    refuse: Callable[[Sequence[Argument]], Refusal | None] = field(default=lambda _: None)
     null_safe: bool = False
     """True where a NULL argument does not simply make the result NULL."""
 
 
 FUNCTIONS: dict[str, Function] = {}
 """Every function under its name and aliases."""
+
+KNOWN_ELSEWHERE = {
+    "AVERAGE": "AVG",
+    "CEILING": "CEIL",
+    "CONCATENATE": "CONCAT",
+    "COUNTA": "COUNT",
+    "DATE_ADD": "DATEADD",
+    "DATE_DIFF": "DATEDIFF",
+    "DATEVALUE": "TO_DATE",
+    "DAYS": "DATEDIFF",
+    "EDATE": "ADD_MONTHS",
+    "EOMONTH": "MONTH_END",
+    "FIND": "CONTAINS",
+    "GREATEST": "MAX",
+    "IFNULL": "COALESCE",
+    "IFS": "SWITCH",
+    "IIF": "IF",
+    "INSTR": "CONTAINS",
+    "INT": "FLOOR",
+    "ISBLANK": "ISNULL",
+    "LAST_DAY": "MONTH_END",
+    "LCASE": "LOWER",
+    "LEAST": "MIN",
+    "LENGTH": "LEN",
+    "MID": "SUBSTRING",
+    "NVL": "COALESCE",
+    "SEARCH": "CONTAINS",
+    "SUBSTITUTE": "REPLACE",
+    "SUBSTR": "SUBSTRING",
+    "TEXT": "TO_STRING",
+    "UCASE": "UPPER",
+    "VALUE": "TO_DECIMAL",
+}
+"""What spreadsheets and SQL call some of them, for suggestions only."""
 
 
 def register(function: Function) -> Function:
@@ -153,9 +196,9 @@ def find_function(name: str) -> Function | None:
     return FUNCTIONS.get(name)
 
 
+@cache
 def load_functions() -> None:
     """Fills the list, once."""
-    if not FUNCTIONS:
-        from tallybook.expressions import functions
+    from tallybook.expressions import functions
 
-        functions.load()
+    functions.load()
