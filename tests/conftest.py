@@ -1,0 +1,45 @@
+"""One Spark session for the whole suite.
+
+`TALLYBOOK_TEST_MASTER=local-cluster[2,1,1024]` or `TALLYBOOK_TEST_REMOTE=local[2]` runs the same tests on a cluster of
+worker processes, or through Spark Connect.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+from tallybook.engine.session import get_session
+from tallybook.model.settings import SparkSettings
+
+TINY = {
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
+    "spark.sql.shuffle.partitions": "2",
+}
+"""For queries of a few rows, where compiling costs more than running."""
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    remote = os.environ.get("TALLYBOOK_TEST_REMOTE")
+    master = None if remote else os.environ.get("TALLYBOOK_TEST_MASTER", "local[2]")
+    with pytest.MonkeyPatch.context() as patch:
+        if master and master.startswith("local-cluster"):
+            patch.setenv("SPARK_HOME", str(spark_home_copy(tmp_path_factory.mktemp("spark-home"))))
+        settings = SparkSettings(master=master, remote=remote, conf=TINY)
+        session = get_session(settings, log_dir=tmp_path_factory.mktemp("spark-log"))
+        yield session
+        session.stop()
+
+
+def spark_home_copy(folder: Path) -> Path:
+    """A home of links: the workers of a local cluster write their folders into it, not into the installed package."""
+    for entry in Path(pyspark.__file__).parent.iterdir():
+        (folder / entry.name).symlink_to(entry)
+    return folder
