@@ -9,7 +9,7 @@ from functools import reduce
 
 from tallybook.errors import Problem, did_you_mean
 from tallybook.expressions import decimals
-from tallybook.expressions.registry import Argument, Function, Param, find_function, function_names
+from tallybook.expressions.registry import KNOWN_ELSEWHERE, Argument, Function, Param, find_function, function_names
 from tallybook.expressions.scope import Resolved, Scope
 from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Star
 from tallybook.model.columns import BOOLEAN, INTEGER, NULL, STRING, TIMESTAMP, UNKNOWN, ColumnType, decimal
@@ -124,32 +124,48 @@ class Checker:
             return None
         if function.aggregate:
             return self._aggregate(node, function)
+        if self._means_many_rows(node):
+            self._report(
+                "InvalidAggregation",
+                f"{node.name} compares values within one row",
+                node,
+                f"over many rows it is {node.name}_AGG({node.args[0].span.text})",
+            )
+            return None
         return self._apply(node, function)
 
+    def _means_many_rows(self, node: Call) -> bool:
+        """MIN and MAX of a single value, where rows are summarised."""
+        lonely = node.name in ("MIN", "MAX") and len(node.args) == 1
+        return lonely and self.grouped is not None and not self._inside_aggregate
+
     def _unknown(self, node: Call) -> None:
+        name = KNOWN_ELSEWHERE.get(node.name)
+        hint = f"here it is called {name}" if name else did_you_mean(node.name, function_names())
         if self.grouped is not None and not self._inside_aggregate:
-            hint = did_you_mean(node.name, function_names(aggregate=True))
+            hint = hint or did_you_mean(node.name, function_names(aggregate=True))
             self._report("InvalidAggregation", f"there is no aggregate function {node.name}", node, hint)
         else:
-            hint = did_you_mean(node.name, function_names())
             self._report("UnknownFunction", f"there is no function {node.name}", node, hint)
 
     def _aggregate(self, node: Call, function: Function) -> Typed | None:
+        row_wise = node.name.removesuffix("_AGG")
         if self.grouped is None:
             self._report(
                 "AggregateMisplaced",
                 f"{node.name} summarises many rows and cannot be used here",
                 node,
                 "aggregate functions belong in `aggregate`, or in the `aggregation` of `append`"
-                + (
-                    f"; for the {node.name.lower()}est of several values in a row use {node.name.removesuffix('_AGG')}"
-                    if node.name.endswith("_AGG")
-                    else ""
-                ),
+                + (f"; within a row use {row_wise}(a, b)" if row_wise != node.name else ""),
             )
             return None
         if self._inside_aggregate:
-            self._report("InvalidAggregation", f"{node.name} stands inside another aggregate function", node)
+            self._report(
+                "InvalidAggregation",
+                f"{node.name} stands inside another aggregate function",
+                node,
+                "summarise once: the inner value first, in an operation of its own",
+            )
             return None
         self._aggregates_seen += 1
         self._inside_aggregate = True
@@ -172,11 +188,12 @@ class Checker:
         together = self._unify(node, shape, known)
         if together is None:
             return None
+        if any(param.literal and arg.type == NULL for param, arg in zip(shape, known, strict=True)):
+            return TypedLiteral(node, NULL, None)
         facts = [argument(arg) for arg in together]
         refusal = function.refuse(facts)
         if refusal:
-            message, _, hint = refusal.partition("; ")
-            self._report("TypeMismatch", message, node, hint or None)
+            self._report("TypeMismatch", refusal.message, node, refusal.hint)
             return None
         return TypedCall(node, function.result(facts), function, tuple(together))
 
@@ -186,13 +203,18 @@ class Checker:
         if arg.type not in param.accepts:
             self._report(
                 "TypeMismatch",
-                f"{_title(node)} wants {param.name} to be {param.accepts.name}, but it is {arg.type}",
+                f"{_title(node)} needs {param.accepts.name} as {param.name}, but {_subject(arg)} is {arg.type}",
                 arg.node,
                 _conversion_hint(arg.type, param.accepts.kinds) or f"write {function.signature}",
             )
             return False
-        if param.literal and not isinstance(_literal(arg), TypedLiteral):
-            self._report("TypeMismatch", f"{param.name} of {node.name} must be written as a literal", arg.node)
+        if param.literal and not isinstance(arg, TypedLiteral):
+            self._report(
+                "TypeMismatch",
+                f"{param.name} of {node.name} must be written out, but {_subject(arg)} is computed",
+                arg.node,
+                "convert text with TO_DATE(…)" if arg.type == STRING else f"write {function.signature}",
+            )
             return False
         return True
 
@@ -213,7 +235,8 @@ class Checker:
         odd = next(arg for arg in members if common_type([argument(first), argument(arg)]) is None)
         self._report(
             "TypeMismatch",
-            f"{_title(node)} needs values of one type, but has {first.type} and {odd.type}",
+            f"{_title(node)} needs values of one type, but {_subject(first)} is {first.type} and "
+            f"{_subject(odd)} is {odd.type}",
             odd.node,
             _conversion_hint(odd.type, frozenset({first.type.kind})),
         )
@@ -234,27 +257,12 @@ def literal_type(value: object) -> ColumnType:
     return STRING
 
 
-def _literal(typed: Typed) -> Typed:
-    """The literal below a minus sign or a cast, if that is what it is."""
-    if isinstance(typed, TypedCast):
-        return _literal(typed.arg)
-    if isinstance(typed, TypedCall) and typed.function.name == "NEGATE":
-        return _literal(typed.args[0])
-    return typed
-
-
-def _literal_value(typed: Typed) -> object:
-    literal = _literal(typed)
-    if not isinstance(literal, TypedLiteral):
-        return None
-    negative = isinstance(typed, TypedCall) and typed.function.name == "NEGATE"
-    value = literal.value
-    return -value if negative and isinstance(value, int | Decimal) else value
-
-
 def argument(typed: Typed) -> Argument:
     """What a function's declaration may know of an argument."""
-    return Argument(typed.type, _literal_value(typed))
+    inner = typed
+    while isinstance(inner, TypedCast):
+        inner = inner.arg
+    return Argument(typed.type, inner.value if isinstance(inner, TypedLiteral) else None)
 
 
 def common_type(args: Sequence[Argument]) -> ColumnType | None:
@@ -278,7 +286,14 @@ def cast_to(arg: Typed, target: ColumnType, param: Param | None = None) -> Typed
 
 
 def _title(node: Call) -> str:
-    return f"'{node.name}'" if node.operator else node.name
+    """The function or operator as the user wrote it."""
+    return f"'{'-' if node.name == 'NEGATE' else node.name}'" if node.operator else node.name
+
+
+def _subject(typed: Typed) -> str:
+    """An argument in its own words, where they are few."""
+    text = typed.node.span.text
+    return text if 0 < len(text) <= 40 and "\n" not in text else "it"
 
 
 def _conversion_hint(actual: ColumnType, wanted: frozenset[str]) -> str | None:

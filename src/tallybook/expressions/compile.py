@@ -72,8 +72,8 @@ def _cast(column: Column, type: ColumnType) -> Column:
 
 
 def _literal(value: object, type: ColumnType) -> Column:
-    """Decimals travel as text, so that no digit depends on how a client sends numbers."""
+    """Decimals travel as text, so that no digit depends on how a client sends numbers; small integers get 64 bits."""
     if type.kind == "decimal":
         assert isinstance(value, int | Decimal)
         return _cast(F.lit(format(value, "f") if isinstance(value, Decimal) else str(value)), type)
-    return F.lit(value)
+    return _cast(F.lit(value), type)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from tallybook.model.columns import MAX_PRECISION, ColumnType, decimal
 
 KEPT_SCALE = 6
+SUM_DIGITS = 10
+SUM_KEPT_SCALE = 18
 
 
 def fitted(integer_digits: int, scale: int) -> ColumnType:
@@ -47,4 +49,10 @@ def exact_common(a: ColumnType, b: ColumnType) -> ColumnType | None:
 
 
 def summed(a: ColumnType) -> ColumnType:
-    return decimal(min(MAX_PRECISION, a.precision + 10), a.scale)
+    """Room for ten billion values, taken where need be from fractional digits beyond the eighteenth.
+
+    A quotient such as `1 / 3` fills all 38 digits with its fraction: ten of those would already be too many to add.
+    """
+    whole = a.integer_digits + SUM_DIGITS
+    scale = min(a.scale, max(MAX_PRECISION - whole, SUM_KEPT_SCALE))
+    return decimal(min(MAX_PRECISION, whole + scale), scale)

@@ -9,16 +9,18 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
-from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, v_args
+from lark import Lark, Token, Transformer, UnexpectedInput, v_args
 from lark.exceptions import VisitError
 from lark.tree import Meta
 
 from tallybook.errors import Problem, ProblemError, did_you_mean
+from tallybook.expressions.mistakes import explain
 from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Span, Star
 from tallybook.source import SourceText
 
 MAX_DEPTH = 100
 MAX_DIGITS = 38
+MAX_PARTS = 20_000
 
 
 def parse(source: SourceText | str) -> Node:
@@ -29,39 +31,59 @@ def parse(source: SourceText | str) -> Node:
     try:
         node: Node = _TreeBuilder(text).transform(_grammar().parse(text.text))
     except UnexpectedInput as error:
-        raise _explain(error, text) from None
-    except VisitError as error:
-        raise error.orig_exc from None
-    except RecursionError:
+        raise ProblemError([explain(error, text)]) from None
+    except (VisitError, RecursionError) as error:
+        if isinstance(error, VisitError) and isinstance(error.orig_exc, ProblemError):
+            raise error.orig_exc from None
         raise _too_deep(Span(text, 0, len(text.text))) from None
     return node
 
 
 def parse_selector(source: SourceText, selectors: Mapping[str, SourceText]) -> Node:
     """The tree of a selector with every `{{NAME}}` replaced by the named expression, each with its own place."""
-    return _expand(parse(source), selectors, ())
-
-
-def _expand(node: Node, selectors: Mapping[str, SourceText], stack: tuple[str, ...]) -> Node:
-    if isinstance(node, Call):
-        return replace(node, args=tuple(_expand(arg, selectors, stack) for arg in node.args))
-    if not isinstance(node, Named):
-        return node
-    if node.name in stack:
-        circle = " → ".join([*stack[stack.index(node.name) :], node.name])
-        raise ProblemError(
-            [Problem("SelectorCycle", f"selectors use each other in a circle: {circle}", place=node.span.place)]
-        )
-    if node.name not in selectors:
-        hint = did_you_mean(node.name, selectors) or "define it under the project's `selectors`"
-        raise ProblemError([Problem("UnknownSelector", f"no selector is named '{node.name}'", hint, node.span.place)])
     try:
-        body = _expand(parse(selectors[node.name]), selectors, (*stack, node.name))
-    except ProblemError as error:
-        raise ProblemError([problem.within(via=node.span.place) for problem in error.problems]) from None
-    if body.depth + len(stack) > MAX_DEPTH:
-        raise _too_deep(node.span)
-    return replace(node, body=body, depth=body.depth + 1)
+        return _Expansion(selectors).expand(parse(source), ())
+    except RecursionError:
+        raise _too_deep(Span(source, 0, len(source.text))) from None
+
+
+class _Expansion:
+    """Puts named expressions in place of their names; selectors that double each other end in a problem."""
+
+    def __init__(self, selectors: Mapping[str, SourceText]) -> None:
+        self._selectors = selectors
+        self._parts = 0
+
+    def expand(self, node: Node, stack: tuple[str, ...]) -> Node:
+        self._parts += 1
+        if isinstance(node, Named):
+            return self._named(node, stack)
+        if not isinstance(node, Call):
+            return node
+        args = tuple(self.expand(arg, stack) for arg in node.args)
+        depth = max(node.depth, 1 + max((arg.depth for arg in args), default=0))
+        if depth > MAX_DEPTH:
+            raise _too_deep(node.span)
+        return replace(node, args=args, depth=depth)
+
+    def _named(self, node: Named, stack: tuple[str, ...]) -> Node:
+        if node.name in stack:
+            circle = " → ".join([*stack[stack.index(node.name) :], node.name])
+            raise _problem("SelectorCycle", f"selectors use each other in a circle: {circle}", node.span)
+        if node.name not in self._selectors:
+            hint = did_you_mean(node.name, self._selectors) or "define it under the project's `selectors`"
+            raise _problem("UnknownSelector", f"no selector is named '{node.name}'", node.span, hint)
+        if len(stack) >= MAX_DEPTH:
+            raise _too_deep(node.span)
+        if self._parts > MAX_PARTS:
+            raise _error(f"the selector grows beyond {MAX_PARTS:,} parts", node.span, "its selectors repeat each other")
+        try:
+            body = self.expand(parse(self._selectors[node.name]), (*stack, node.name))
+        except ProblemError as error:
+            raise ProblemError([problem.within(via=node.span.place) for problem in error.problems]) from None
+        if body.depth >= MAX_DEPTH:
+            raise _too_deep(node.span)
+        return replace(node, body=body, depth=body.depth + 1)
 
 
 @cache
@@ -74,8 +96,12 @@ def _grammar() -> Lark:
     )
 
 
+def _problem(type: str, message: str, span: Span, hint: str | None = None) -> ProblemError:
+    return ProblemError([Problem(type, message, hint, span.place)])
+
+
 def _error(message: str, span: Span, hint: str | None = None) -> ProblemError:
-    return ProblemError([Problem("ExpressionParseError", message, hint, span.place)])
+    return _problem("ExpressionParseError", message, span, hint)
 
 
 def _too_deep(span: Span) -> ProblemError:
@@ -128,6 +154,12 @@ class _TreeBuilder(Transformer[Token, Node]):
         return self._call(meta, name, [left, right])  # type: ignore[list-item]  # operands are nodes
 
     def minus(self, meta: Meta, items: list[Node]) -> Node:
+        """A minus before a number belongs to it: the smallest integer has no positive counterpart."""
+        value = items[0].value if isinstance(items[0], Literal) else None
+        if isinstance(value, Decimal):
+            return Literal(value.copy_negate() if value else value, span=self._span(meta))
+        if isinstance(value, int) and not isinstance(value, bool):
+            return Literal(-value, span=self._span(meta))
         return self._call(meta, "NEGATE", items)
 
     def is_in(self, meta: Meta, items: list[Node | list[Node]]) -> Node:
@@ -181,7 +213,10 @@ class _TreeBuilder(Transformer[Token, Node]):
         return ColumnName(tuple(str(item).strip("`") for item in items), span=self._span(meta))
 
     def selector(self, meta: Meta, items: list[Token]) -> Node:
-        return Named(str(items[0])[2:-2].strip(), span=self._span(meta))
+        name = str(items[0])[2:-2].strip()
+        if not name:
+            raise _error("'{{}}' names no selector", self._span(meta), "write the name between: {{NAME}}")
+        return Named(name, span=self._span(meta))
 
     def integer(self, meta: Meta, items: list[Token]) -> Node:
         digits = str(items[0]).lstrip("0") or "0"
@@ -211,63 +246,3 @@ class _TreeBuilder(Transformer[Token, Node]):
 
     def null(self, meta: Meta, _items: list[Token]) -> Node:
         return Literal(None, span=self._span(meta))
-
-
-_HINTS = {
-    "&": "join text with CONCAT(a, b); combine conditions with AND",
-    "|": "combine conditions with OR",
-    "^": "there is no power operator",
-    "!": "write NOT condition, or <> for 'not equal'",
-    ";": "separate arguments with a comma",
-    "[": "write columns as table.column, odd names in backquotes",
-    "{": "a named selector is written {{NAME}}",
-    "}": "a named selector is written {{NAME}}",
-    "“": "use straight quotes: \"text\" or 'text'",
-    "”": "use straight quotes: \"text\" or 'text'",
-    "‘": "use straight quotes: \"text\" or 'text'",
-    "’": "use straight quotes: \"text\" or 'text'",
-}
-_KEYWORDS = {"or", "and", "not", "in", "between", "like", "is", "null", "true", "false"}
-
-
-def _explain(error: UnexpectedInput, source: SourceText) -> ProblemError:
-    text = source.text
-    if isinstance(error, UnexpectedEOF) or (isinstance(error, UnexpectedToken) and error.token.type == "$END"):
-        end = len(text.rstrip())
-        missing = text.count("(") - text.count(")")
-        hint = f"{missing} closing parenthes{'is is' if missing == 1 else 'es are'} missing" if missing > 0 else None
-        return _error("the expression ends too early", Span(source, max(0, end - 1), end), hint)
-    if isinstance(error, UnexpectedCharacters):
-        at = error.pos_in_stream or 0
-        char = text[at]
-        span = Span(source, at, at + 1)
-        if char in "\"'":
-            return _error("a quote is opened and never closed", span, 'text ends with the quote it began with: "text"')
-        if text.startswith("{{", at):
-            return _error("'{{' has no matching '}}'", span, _HINTS["{"])
-        if char == "`":
-            return _error("a backquote is opened and never closed", span)
-        return _error(f"'{char}' is not expected here", span, _HINTS.get(char))
-    if isinstance(error, UnexpectedToken):
-        token = error.token
-        start = token.start_pos or 0
-        span = Span(source, start, start + max(1, len(token)))
-        if token.lower() in _KEYWORDS:
-            return _error(
-                f"the word {token.upper()} is not expected here", span, "a column of that name goes in backquotes"
-            )
-        return _error(f"'{token}' is not expected here", span, _token_hint(token, text, start))
-    return _error("the expression cannot be read", Span(source, 0, len(text)))
-
-
-def _token_hint(token: Token, text: str, start: int) -> str | None:
-    before = text[:start].rstrip()
-    if token == ")" and text.count(")") > text.count("("):
-        return "there is one ')' too many"
-    if token.type in ("NAME", "QUOTED", "INTEGER", "DECIMAL", "STRING", "SELECTOR") and before:
-        return "an operator or a comma is missing before it"
-    if token.type == "COMPARISON" and re.search(r"[<>=]", before):
-        return "combine comparisons with AND: a < b AND b < c, or use BETWEEN"
-    if token.type == "STAR":
-        return "only COUNT(*) takes a star"
-    return None

@@ -28,10 +28,17 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
+def _sum(c: Building, x: Column) -> Column:
+    """Values are brought to the scale of the sum before they are added: Spark's sum keeps the scale it is given."""
+    number = c.args[0].widened
+    scale = decimals.summed(number).scale
+    value = c.cast(x, number)
+    return F.sum(value if scale == number.scale else c.cast(value, decimals.summed(number)))
+
+
 def _average(c: Building, x: Column) -> Column:
     """The sum by the count, with all the digits a division keeps."""
-    total = c.cast(F.sum(c.cast(x, c.args[0].widened)), decimals.summed(c.args[0].widened))
-    return quotient(c, total, F.count(x), INTEGER_AS_DECIMAL)
+    return quotient(c, c.cast(_sum(c, x), decimals.summed(c.args[0].widened)), F.count(x), INTEGER_AS_DECIMAL)
 
 
 def _aggregate(
@@ -56,7 +63,7 @@ _aggregate(
     lambda args: decimals.summed(args[0].widened),
     "The sum, a decimal; of integers it may also be written into an integer column.",
     ("SUM(amount)", "30.50"),
-    lambda c, x: F.sum(c.cast(x, c.args[0].widened)),
+    _sum,
 )
 _aggregate(
     "AVG",

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from tallybook.expressions.decimals import exact_common
-from tallybook.expressions.functions.spark import F
-from tallybook.expressions.registry import ANYTHING, TEXT, Argument, Building, Function, Param, always, params, register
-from tallybook.model.columns import BOOLEAN, MAX_PRECISION, NULL, TIMESTAMP, decimal
+from tallybook.expressions.functions.spark import F, balanced
+from tallybook.expressions.registry import (
+    ANYTHING,
+    TEXT,
+    Argument,
+    Building,
+    Function,
+    Param,
+    Refusal,
+    always,
+    params,
+    register,
+)
+from tallybook.model.columns import BOOLEAN, MAX_PRECISION, NULL, TIMESTAMP, ColumnType, decimal
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -26,44 +38,54 @@ _SPARK: dict[str, Callable[[Column, Column], Column]] = {
 }
 
 
-def why_not_comparable(operator: str, a: Argument, b: Argument) -> str | None:
-    """The reason two values cannot be compared, with what to do after a semicolon."""
+def why_not_comparable(operator: str, a: Argument, b: Argument) -> Refusal | None:
+    """The reason two values cannot be compared."""
     if NULL in (a.type, b.type):
         return None
     kinds = {a.type.kind, b.type.kind}
     if kinds == {"boolean"} and operator in _ORDERING:
-        return f"true and false have no order, so '{operator}' cannot compare them"
+        return Refusal(f"true and false have no order, so '{operator}' cannot compare them")
     if len(kinds) == 1 or kinds <= {"integer", "decimal"} or kinds == {"date", "timestamp"}:
         return None
-    reason = f"{a.type} and {b.type} cannot be compared"
+    hint = None
     if "string" in kinds and kinds & {"date", "timestamp"}:
-        return f'{reason}; write dates as DATE("2026-01-31"), or convert with TO_DATE(…)'
-    if "string" in kinds and kinds & {"integer", "decimal"}:
-        return f"{reason}; convert text with TO_INTEGER(…) or TO_DECIMAL(…), or write the number as text"
-    return reason
+        hint = 'write dates as DATE("2026-01-31"), or convert with TO_DATE(…)'
+    elif "string" in kinds and kinds & {"integer", "decimal"}:
+        hint = "put the number in quotes, or convert the text with TO_INTEGER(…) or TO_DECIMAL(…)"
+    return Refusal(f"{a.type} and {b.type} cannot be compared", hint)
+
+
+def _holding(args: Sequence[Argument]) -> ColumnType | None:
+    """The type that holds every value of comparable arguments exactly; None when 38 digits are too few for that."""
+    present = [arg for arg in args if arg.type != NULL]
+    kinds = {arg.type.kind for arg in present}
+    if kinds == {"date", "timestamp"}:
+        return TIMESTAMP
+    if "decimal" not in kinds:
+        return present[0].type if present else NULL
+    type: ColumnType | None = present[0].widened
+    for arg in present[1:]:
+        type = type and exact_common(type, arg.widened)
+    return type
 
 
 def compare(c: Building, operator: str, a: Operand, b: Operand) -> Column:
     """The comparison at a type that holds both values exactly."""
     (x, left), (y, right) = a, b
-    if {left.type.kind, right.type.kind} == {"date", "timestamp"}:
-        return _SPARK[operator](c.cast(x, TIMESTAMP), c.cast(y, TIMESTAMP))
-    if "decimal" not in (left.type.kind, right.type.kind) or NULL in (left.type, right.type):
-        return _SPARK[operator](x, y)
-    common = exact_common(left.widened, right.widened)
-    if common is not None:
-        return _SPARK[operator](c.cast(x, common), c.cast(y, common))
-    return _compare_in_parts(c, operator, a, b)
+    type = _holding([left, right])
+    if type is None:
+        return _compare_in_parts(c, operator, a, b)
+    return _SPARK[operator](c.cast(x, type), c.cast(y, type))
 
 
 def _compare_in_parts(c: Building, operator: str, a: Operand, b: Operand) -> Column:
     """Whole parts first, fractions where those are equal: no single decimal could hold both numbers exactly."""
 
     def parts(operand: Operand) -> tuple[Column, Column]:
-        value, type = c.cast(operand[0], operand[1].widened), operand[1].widened
-        whole = c.cast(F.floor(value), decimal(MAX_PRECISION, 0))
-        fraction = value - c.cast(whole, type) if type.integer_digits else value
-        return whole, c.cast(fraction, decimal(MAX_PRECISION, MAX_PRECISION))
+        value = c.cast(operand[0], operand[1].widened)
+        whole = F.when(value < 0, F.ceil(value)).otherwise(F.floor(value))
+        fraction = value % c.cast(F.lit(1), decimal(1, 0))
+        return c.cast(whole, decimal(MAX_PRECISION, 0)), c.cast(fraction, decimal(MAX_PRECISION, MAX_PRECISION))
 
     (x_whole, x_fraction), (y_whole, y_fraction) = parts(a), parts(b)
     same_whole = x_whole == y_whole
@@ -75,19 +97,17 @@ def _compare_in_parts(c: Building, operator: str, a: Operand, b: Operand) -> Col
     )
 
 
-def equal(c: Building, a: Operand, b: Operand) -> Column:
-    return compare(c, "=", a, b)
-
-
 def _comparison(operator: str) -> Callable[..., Column]:
     return lambda c, x, y: compare(c, operator, (x, c.args[0]), (y, c.args[1]))
 
 
 def _in(c: Building, subject: Column, *choices: Column) -> Column:
-    matches = [equal(c, (subject, c.args[0]), (y, arg)) for y, arg in zip(choices, c.args[1:], strict=True)]
-    if all(arg.type == c.args[0].type for arg in c.args[1:]):
-        return subject.isin(*choices)
-    return reduce(lambda a, b: a | b, matches)
+    """Spark's own IN where one type holds every value, which keeps long lists flat."""
+    type = _holding(c.args)
+    if type is not None:
+        return c.cast(subject, type).isin(*(c.cast(choice, type) for choice in choices))
+    x = (subject, c.args[0])
+    return balanced(or_, [compare(c, "=", x, (y, arg)) for y, arg in zip(choices, c.args[1:], strict=True)])
 
 
 def _between(c: Building, subject: Column, low: Column, high: Column) -> Column:
@@ -95,8 +115,18 @@ def _between(c: Building, subject: Column, low: Column, high: Column) -> Column:
     return compare(c, ">=", x, (low, c.args[1])) & compare(c, "<=", x, (high, c.args[2]))
 
 
-def _refuse_each(operator: str) -> Callable[[Sequence[Argument]], str | None]:
+def _refuse_each(operator: str) -> Callable[[Sequence[Argument]], Refusal | None]:
     return lambda args: next((r for arg in args[1:] if (r := why_not_comparable(operator, args[0], arg))), None)
+
+
+def _refuse_pattern(args: Sequence[Argument]) -> Refusal | None:
+    pattern = args[1].literal
+    if not isinstance(pattern, str) or re.fullmatch(r"(?s)(?:[^\\]|\\[%_\\])*", pattern):
+        return None
+    return Refusal(
+        f"'{pattern}' is not a pattern: a backslash stands before something else than % or _",
+        r"a backslash takes the sign after it literally: \% is a percent sign, \_ an underscore, \\\\ a backslash",
+    )
 
 
 _MEANINGS = {
@@ -112,7 +142,7 @@ for _operator, (_meaning, _example) in _MEANINGS.items():
         Function(
             _operator,
             "comparisons",
-            params(Param("the left", ANYTHING), Param("the right", ANYTHING)),
+            params(Param("the left side", ANYTHING), Param("the right side", ANYTHING)),
             f"a {_operator} b",
             always(BOOLEAN),
             _meaning,
@@ -163,5 +193,6 @@ register(
         ('"invoice" LIKE "inv%"', "true"),
         lambda c, x, pattern: F.like(x, pattern),
         operator=True,
+        refuse=_refuse_pattern,
     )
 )

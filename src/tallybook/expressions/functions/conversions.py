@@ -14,6 +14,8 @@ from tallybook.expressions.registry import (
     Building,
     Function,
     Param,
+    Refusal,
+    Shape,
     always,
     params,
     register,
@@ -23,27 +25,36 @@ from tallybook.model.columns import DATE, DECIMAL, INTEGER, STRING, ColumnType, 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-_NUMERIC = Accepts("string or number", frozenset({"string", "integer", "decimal"}), STRING)
-_DATED = Accepts("string, date or timestamp", frozenset({"string", "date", "timestamp"}), STRING)
+_NUMERIC = Accepts("a string or number", frozenset({"string", "integer", "decimal"}), STRING)
+_DATED = Accepts("a string, date or timestamp", frozenset({"string", "date", "timestamp"}), STRING)
+_NUMBER = Param("the value", _NUMERIC)
 ISO_DATE = "yyyy-MM-dd"
+
+
+def _decimal_shape(count: int) -> Shape | None:
+    """Precision and scale come together or not at all."""
+    digits = (Param("the precision", WHOLE, literal=True), Param("the scale", WHOLE, literal=True))
+    return {1: (_NUMBER,), 3: (_NUMBER, *digits)}.get(count)
 
 
 def _decimal_type(args: Sequence[Argument]) -> ColumnType:
     return decimal(int(str(args[1].literal)), int(str(args[2].literal))) if len(args) == 3 else DECIMAL
 
 
-def _refuse_decimal_type(args: Sequence[Argument]) -> str | None:
-    if len(args) == 2:
-        return "TO_DECIMAL takes both precision and scale, or neither; write TO_DECIMAL(value, 18, 2)"
+def _refuse_decimal_type(args: Sequence[Argument]) -> Refusal | None:
     try:
         _decimal_type(args)
     except ValueError as error:
-        return str(error)
+        return Refusal(str(error), "write TO_DECIMAL(value, 18, 2): all digits, then those after the point")
     return None
 
 
 def _to_date(c: Building, x: Column) -> Column:
-    return F.to_date(x, ISO_DATE) if c.args[0].type == STRING else x.cast("date")
+    """Spark's pattern also takes signed and longer years; text of another length is put out of its reach."""
+    if c.args[0].type != STRING:
+        return x.cast("date")
+    quoted = F.concat(F.lit("'"), x, F.lit("'"))
+    return F.to_date(F.when(F.char_length(x) == len("2026-01-31"), x).otherwise(quoted), ISO_DATE)
 
 
 register(
@@ -53,7 +64,7 @@ register(
         params(Param("the value", ANYTHING)),
         "TO_STRING(value)",
         always(STRING),
-        "The value as text: decimals with all their digits, dates as 2026-01-31.",
+        "The value as text: decimals with all their digits, dates as 2026-01-31, timestamps as 2026-01-31 12:00:00.",
         ("TO_STRING(1.50)", "1.50"),
         lambda _c, x: x.cast("string"),
     )
@@ -62,10 +73,10 @@ register(
     Function(
         "TO_INTEGER",
         "conversions",
-        params(Param("the value", _NUMERIC)),
+        params(_NUMBER),
         "TO_INTEGER(value)",
         always(INTEGER),
-        "A whole number from text, or a decimal cut off at the point.",
+        "A whole number from text, spaces around it ignored, or a decimal cut off at the point.",
         ('TO_INTEGER("42")', "42"),
         lambda _c, x: x.cast("bigint"),
     )
@@ -74,13 +85,10 @@ register(
     Function(
         "TO_DECIMAL",
         "conversions",
-        params(
-            Param("the value", _NUMERIC),
-            optional=[Param("the precision", WHOLE, literal=True), Param("the scale", WHOLE, literal=True)],
-        ),
+        _decimal_shape,
         "TO_DECIMAL(value), or TO_DECIMAL(value, precision, scale)",
         _decimal_type,
-        "A decimal(18,6), or of the digits given, rounded half up.",
+        "A decimal(18,6), or one of the digits given, rounded half up; in text, spaces around the number are ignored.",
         ('TO_DECIMAL("1.005", 10, 2)', "1.01"),
         lambda c, x, *_digits: c.cast(x, c.result),
         refuse=_refuse_decimal_type,
@@ -93,7 +101,7 @@ register(
         params(Param("the value", _DATED)),
         "TO_DATE(value)",
         always(DATE),
-        "A date from text such as 2026-01-31, or the day of a timestamp.",
+        "A date from text written exactly as 2026-01-31, or the day (UTC) of a timestamp.",
         ('TO_DATE("2026-01-31")', "2026-01-31"),
         _to_date,
     )

@@ -17,6 +17,7 @@ from tallybook.expressions.registry import (
     Building,
     Function,
     Param,
+    Refusal,
     Shape,
     always,
     params,
@@ -43,10 +44,25 @@ def read_timestamp(text: str) -> datetime | None:
     if not re.match(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}", text):
         return None
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+        written = datetime.fromisoformat(text)
+        return written.replace(tzinfo=UTC) if written.tzinfo is None else written.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def day(value: date) -> Column:
+    """A date as text: Spark's own conversion goes through Java's old calendar."""
+    return F.lit(value.isoformat()).cast("date")
+
+
+def moment(value: datetime) -> Column:
+    """A moment as text with its zone, so that no local time zone can have a say."""
+    return F.lit(value.astimezone(UTC).isoformat()).cast("timestamp")
+
+
+def on_day(number: Column) -> Column:
+    """The date of a day number. One too far away fails, where Spark's date_add would wrap around."""
+    return F.date_from_unix_date(number.cast("int"))
 
 
 def _date_shape(count: int) -> Shape | None:
@@ -57,22 +73,30 @@ def _date_shape(count: int) -> Shape | None:
     return None
 
 
-def _refuse_date(args: Sequence[Argument]) -> str | None:
+def _refuse_date(args: Sequence[Argument]) -> Refusal | None:
     if len(args) == 3 or read_date(str(args[0].literal)):
         return None
-    return f"'{args[0].literal}' is not a date; write DATE(\"2026-01-31\")"
+    return Refusal(f"'{args[0].literal}' is not a date", 'year, month and day, as in DATE("2026-01-31")')
 
 
-def _refuse_timestamp(args: Sequence[Argument]) -> str | None:
+def _refuse_timestamp(args: Sequence[Argument]) -> Refusal | None:
     if read_timestamp(str(args[0].literal)):
         return None
-    return f"'{args[0].literal}' is not a timestamp; write TIMESTAMP(\"2026-01-31T12:00:00Z\")"
+    return Refusal(f"'{args[0].literal}' is not a timestamp", 'write TIMESTAMP("2026-01-31T12:00:00Z")')
 
 
-def _date(c: Building, first: Column, month: Column | None = None, day: Column | None = None) -> Column:
-    if month is None or day is None:
-        return F.lit(read_date(str(c.args[0].literal)))
-    return F.make_date(first.cast("int"), month.cast("int"), day.cast("int"))
+def _date(c: Building, *parts: Column) -> Column:
+    if len(parts) == 3:
+        return F.make_date(*(part.cast("int") for part in parts))
+    written = read_date(str(c.args[0].literal))
+    assert written is not None
+    return day(written)
+
+
+def _timestamp(c: Building, _text: Column) -> Column:
+    written = read_timestamp(str(c.args[0].literal))
+    assert written is not None
+    return moment(written)
 
 
 register(
@@ -97,7 +121,7 @@ register(
         always(TIMESTAMP),
         "A moment, written out; UTC where it names no zone.",
         ('TIMESTAMP("2026-01-31T12:00:00+01:00")', "2026-01-31 11:00:00"),
-        lambda c, _text: F.lit(read_timestamp(str(c.args[0].literal))),
+        _timestamp,
         refuse=_refuse_timestamp,
     )
 )
@@ -110,7 +134,7 @@ register(
         always(DATE),
         "The day of the run (UTC), the same for every row and in a replay.",
         ("DATEDIFF(TODAY(), TODAY())", "0"),
-        lambda c: F.lit(c.timestamp.date()),
+        lambda c: day(c.timestamp.astimezone(UTC).date()),
     )
 )
 register(
@@ -122,7 +146,7 @@ register(
         always(TIMESTAMP),
         "The moment of the run (UTC), the same for every row and in a replay.",
         ("NOW() = NOW()", "true"),
-        lambda c: F.lit(c.timestamp),
+        lambda c: moment(c.timestamp),
     )
 )
 
@@ -165,7 +189,7 @@ register(
         always(DATE),
         "The date a number of days later, or earlier when negative.",
         ('DATEADD(DATE("2026-01-31"), 1)', "2026-02-01"),
-        lambda c, x, days: F.date_add(x, days.cast("int")),
+        lambda c, x, days: on_day(F.unix_date(x) + days),
     )
 )
 register(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from itertools import chain
+from operator import and_, or_
 from typing import TYPE_CHECKING
 
-from tallybook.expressions.functions.comparisons import equal, why_not_comparable
-from tallybook.expressions.functions.spark import F
+from tallybook.expressions.functions.comparisons import compare, why_not_comparable
+from tallybook.expressions.functions.spark import F, balanced
 from tallybook.expressions.registry import (
     ANYTHING,
     TRUTH,
@@ -16,6 +16,7 @@ from tallybook.expressions.registry import (
     Building,
     Function,
     Param,
+    Refusal,
     Shape,
     always,
     params,
@@ -26,14 +27,6 @@ from tallybook.model.columns import BOOLEAN
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
-
-
-def _all(_c: Building, *conditions: Column) -> Column:
-    return reduce(lambda a, b: a & b, conditions)
-
-
-def _any(_c: Building, *conditions: Column) -> Column:
-    return reduce(lambda a, b: a | b, conditions)
 
 
 def _if(c: Building, condition: Column, then: Column, otherwise: Column | None = None) -> Column:
@@ -50,7 +43,7 @@ def _switch_shape(count: int) -> Shape | None:
     return (Param("the subject", ANYTHING), *chain.from_iterable([pair] * pairs), *last)
 
 
-def _switch_refusal(args: Sequence[Argument]) -> str | None:
+def _switch_refusal(args: Sequence[Argument]) -> Refusal | None:
     last = len(args) - (1 - len(args) % 2)
     return next((reason for i in range(1, last, 2) if (reason := why_not_comparable("=", args[0], args[i]))), None)
 
@@ -58,7 +51,8 @@ def _switch_refusal(args: Sequence[Argument]) -> str | None:
 def _switch(c: Building, subject: Column, *rest: Column) -> Column:
     paired = len(rest) - len(rest) % 2
     default = rest[-1] if len(rest) % 2 else F.lit(None)
-    cases = [(equal(c, (subject, c.args[0]), (rest[i], c.args[i + 1])), rest[i + 1]) for i in range(0, paired, 2)]
+    x = (subject, c.args[0])
+    cases = [(compare(c, "=", x, (rest[i], c.args[i + 1])), rest[i + 1]) for i in range(0, paired, 2)]
     choice = F.when(*cases[0])
     for case in cases[1:]:
         choice = choice.when(*case)
@@ -74,7 +68,7 @@ register(
         always(BOOLEAN),
         "True when all conditions are; unknown when one is NULL and none is false.",
         ("AND(TRUE, 2 > 1)", "true"),
-        _all,
+        lambda _c, *conditions: balanced(and_, conditions),
         null_safe=True,
     )
 )
@@ -87,7 +81,7 @@ register(
         always(BOOLEAN),
         "True when one condition is; unknown when one is NULL and none is true.",
         ("OR(FALSE, 2 > 1)", "true"),
-        _any,
+        lambda _c, *conditions: balanced(or_, conditions),
         null_safe=True,
     )
 )

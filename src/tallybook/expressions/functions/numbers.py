@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING
 
 from tallybook.expressions import decimals
-from tallybook.expressions.functions.spark import F
+from tallybook.expressions.functions.dates import on_day
+from tallybook.expressions.functions.spark import F, balanced
 from tallybook.expressions.registry import (
     NUMBER,
     ORDERED,
@@ -17,6 +18,7 @@ from tallybook.expressions.registry import (
     Building,
     Function,
     Param,
+    Refusal,
     always,
     params,
     register,
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 TypeRule = Callable[[ColumnType, ColumnType], ColumnType]
-_ADDABLE = Accepts("number or date", frozenset({"integer", "decimal", "date"}), INTEGER)
+_ADDABLE = Accepts("a number or date", frozenset({"integer", "decimal", "date"}), INTEGER)
 MAX_ROUND_DIGITS = 38
 
 
@@ -59,14 +61,14 @@ def _operands(c: Building, *columns: Column) -> list[Column]:
 def _plus(c: Building, x: Column, y: Column) -> Column:
     if c.result == DATE:
         day, days = (x, y) if c.args[0].type == DATE else (y, x)
-        return F.date_add(day, days.cast("int"))
+        return on_day(F.unix_date(day) + days)
     left, right = _operands(c, x, y)
     return left + right
 
 
 def _minus(c: Building, x: Column, y: Column) -> Column:
     if c.result == DATE:
-        return F.date_sub(x, y.cast("int"))
+        return on_day(F.unix_date(x) - y)
     left, right = _operands(c, x, y)
     return left - right
 
@@ -92,24 +94,23 @@ def _remainder(c: Building, x: Column, y: Column) -> Column:
     return left % F.nullif(right, c.cast(F.lit(0), zero_type))
 
 
-def _refuse_dates_added(args: Sequence[Argument]) -> str | None:
+_WHOLE_DAYS = Refusal("a date takes whole days", "make the days whole with ROUND(…)")
+
+
+def _refuse_dates_added(args: Sequence[Argument]) -> Refusal | None:
     kinds = [arg.type.kind for arg in args]
     if kinds.count("date") == 2:
-        return "two dates cannot be added; add days: date + 30"
-    if "date" in kinds and "decimal" in kinds:
-        return "a date takes whole days; make the days whole with ROUND(…)"
-    return None
+        return Refusal("two dates cannot be added", "add a number of days, as in date + 30")
+    return _WHOLE_DAYS if "date" in kinds and "decimal" in kinds else None
 
 
-def _refuse_dates_subtracted(args: Sequence[Argument]) -> str | None:
+def _refuse_dates_subtracted(args: Sequence[Argument]) -> Refusal | None:
     kinds = [arg.type.kind for arg in args]
     if kinds == ["date", "date"]:
-        return "two dates cannot be subtracted; use DATEDIFF(end, start)"
+        return Refusal("two dates cannot be subtracted", "the days between them are DATEDIFF(end, start)")
     if kinds[1] == "date":
-        return "a date cannot be subtracted from a number; use DATEDIFF(end, start)"
-    if kinds == ["date", "decimal"]:
-        return "a date takes whole days; make the days whole with ROUND(…)"
-    return None
+        return Refusal("a date cannot be subtracted from a number", "write date - days, or DATEDIFF(end, start)")
+    return _WHOLE_DAYS if kinds == ["date", "decimal"] else None
 
 
 def _digits(args: Sequence[Argument]) -> int:
@@ -123,10 +124,9 @@ def _rounded(args: Sequence[Argument]) -> ColumnType:
     return type if digits >= type.scale else decimals.fitted(type.integer_digits + 1, digits)
 
 
-def _refuse_digits(args: Sequence[Argument]) -> str | None:
-    if len(args) > 1 and args[1].literal is None:
-        return "the digits of ROUND cannot be NULL"
-    return None if abs(_digits(args)) <= MAX_ROUND_DIGITS else f"ROUND goes to at most {MAX_ROUND_DIGITS} digits"
+def _refuse_digits(args: Sequence[Argument]) -> Refusal | None:
+    too_many = abs(_digits(args)) > MAX_ROUND_DIGITS
+    return Refusal(f"ROUND goes to at most {MAX_ROUND_DIGITS} digits") if too_many else None
 
 
 def _round(c: Building, x: Column, _digits_column: Column | None = None) -> Column:
@@ -140,7 +140,7 @@ def _extreme(pick: str) -> Callable[..., Column]:
     def build(c: Building, *values: Column) -> Column:
         if len(values) == 1:
             return values[0]
-        known = reduce(lambda a, b: a & b, (value.isNotNull() for value in values))
+        known = balanced(and_, [value.isNotNull() for value in values])
         return F.when(known, getattr(F, pick)(*values))
 
     return build
@@ -153,9 +153,9 @@ def _infix(
     summary: str,
     example: tuple[str, str],
     build: Callable[..., Column],
-    refuse: Callable[[Sequence[Argument]], str | None] = lambda _: None,
+    refuse: Callable[[Sequence[Argument]], Refusal | None] = lambda _: None,
 ) -> None:
-    shape = params(Param("the left", accepts), Param("the right", accepts))
+    shape = params(Param("the left side", accepts), Param("the right side", accepts))
     register(
         Function(name, "numbers", shape, f"a {name} b", result, summary, example, build, operator=True, refuse=refuse)
     )

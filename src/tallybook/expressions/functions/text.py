@@ -17,18 +17,18 @@ _MOST = 2**31 - 1
 """Spark counts characters in 32 bits."""
 
 
-def _count(c: Building, n: Column, least: int = 0) -> Column:
-    return F.greatest(F.least(n, F.lit(_MOST)), F.lit(least))
+def _count(n: Column, least: int = 0) -> Column:
+    """A number brought into Spark's range; NULL stays NULL, which Spark's own least and greatest would pass over."""
+    return F.when(n > _MOST, _MOST).when(n < least, least).otherwise(n).cast("int")
 
 
-def _substring(c: Building, text: Column, start: Column, length: Column | None = None) -> Column:
+def _substring(_c: Building, text: Column, start: Column, length: Column | None = None) -> Column:
     """Characters `start` to `start + length - 1`, those before the first one counted but not there."""
-    first = _count(c, start, -_MOST)
-    begin = F.greatest(first, F.lit(1))
+    begin = _count(start, least=1)
     if length is None:
-        return text.substr(begin.cast("int"), F.lit(_MOST))
-    wanted = _count(c, first + _count(c, length) - begin)
-    return text.substr(begin.cast("int"), wanted.cast("int"))
+        return text.substr(begin, F.lit(_MOST))
+    first = _count(start, least=-_MOST).cast("bigint")
+    return text.substr(begin, _count(first + _count(length) - begin))
 
 
 def _function(
@@ -72,7 +72,7 @@ _function(
     STRING,
     "The first characters.",
     ('LEFT("2026-01", 4)', "2026"),
-    lambda c, x, n: F.left(x, _count(c, n).cast("int")),
+    lambda c, x, n: F.left(x, _count(n)),
 )
 _function(
     "RIGHT",
@@ -80,7 +80,7 @@ _function(
     STRING,
     "The last characters.",
     ('RIGHT("2026-01", 2)', "01"),
-    lambda c, x, n: F.right(x, _count(c, n).cast("int")),
+    lambda c, x, n: F.right(x, _count(n)),
 )
 _function("LEN", (_TEXT,), INTEGER, "The number of characters.", ('LEN("café")', "4"), lambda c, x: F.char_length(x))
 _function(

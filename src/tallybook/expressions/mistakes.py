@@ -1,0 +1,155 @@
+"""What is wrong with text that is no expression, in the words of the one who wrote it."""
+
+from __future__ import annotations
+
+import re
+
+from lark import Token, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from tallybook.errors import Problem
+from tallybook.expressions.tree import Span
+from tallybook.source import SourceText
+
+Finding = tuple[str, str | None]
+"""A message and a hint."""
+
+_QUOTES = "use straight quotes: \"text\" or 'text'"
+_SELECTOR = "a named selector is written {{NAME}}"
+_PLAIN_NUMBER = "numbers are written with a point and nothing else: 1000.50"
+_CHARACTERS: dict[str, str] = {
+    "&&": "combine conditions with AND",
+    "||": "combine conditions with OR; join text with CONCAT(a, b)",
+    "&": "join text with CONCAT(a, b); combine conditions with AND",
+    "|": "combine conditions with OR",
+    "^": "there is no power operator; multiply: x * x",
+    "!": "write NOT condition, or <> for 'not equal'",
+    "~": "write NOT condition",
+    ";": "separate arguments with a comma",
+    "[": "write columns as table.column, odd names in backquotes: `Order Amount`",
+    "{": _SELECTOR,
+    "}": _SELECTOR,
+    "“": _QUOTES,
+    "”": _QUOTES,
+    "„": _QUOTES,
+    "‘": _QUOTES,
+    "’": _QUOTES,
+    ".": "a number has a digit before its point: 0.5",
+    "$": _PLAIN_NUMBER,
+    "€": _PLAIN_NUMBER,
+    "£": _PLAIN_NUMBER,
+    "\\": 'a backslash has a meaning only between quotes: "a \\" b"',
+}
+_KEYWORDS = {"or", "and", "not", "in", "between", "like", "is", "null", "true", "false"}
+_OTHER_LANGUAGES = {"CASE", "WHEN", "THEN", "ELSE", "ELSEIF", "END"}
+_VALUE = ("NAME", "QUOTED", "INTEGER", "DECIMAL", "STRING", "SELECTOR", "_TRUE", "_FALSE", "_NULL", "LPAR")
+_TEXTS = re.compile(r"\"(?:[^\"\\]|\\.|\"\")*\"|'(?:[^'\\]|\\.|'')*'|`[^`]+`", re.DOTALL)
+
+
+def explain(error: UnexpectedInput, source: SourceText) -> Problem:
+    """The problem behind the parser's complaint."""
+    text = source.text
+    if isinstance(error, UnexpectedCharacters):
+        start, length = error.pos_in_stream or 0, 1
+        message, hint = _character(text, start)
+    elif isinstance(error, UnexpectedToken) and error.token.type != "$END":
+        start, length = error.token.start_pos or 0, len(error.token)
+        message, hint = _token(error.token, text, start)
+    else:
+        start, length, message, hint = _end(text)
+    return Problem("ExpressionParseError", message, hint, Span(source, start, start + length).place)
+
+
+def _character(text: str, at: int) -> Finding:
+    char = text[at]
+    if char in "\"'":
+        return "a quote is opened and never closed", f"text ends with the quote it began with: {char}text{char}"
+    if char == "`":
+        return "a backquote is opened and never closed", "odd column names go between backquotes: `Order Amount`"
+    if text.startswith("{{", at):
+        return "'{{' has no matching '}}'", _SELECTOR
+    return f"'{char}' is not expected here", _CHARACTERS.get(text[at : at + 2]) or _CHARACTERS.get(char)
+
+
+def _end(text: str) -> tuple[int, int, str, str | None]:
+    """Nothing more comes, though something should: where, how long, what, and what to do."""
+    end = len(text.rstrip())
+    word = re.search(r"(\w+|[^\w\s]+)$", text[:end])
+    last = word[0] if word else ""
+    at = end - len(last)
+    if re.search(r"[0-9]\s*%$", text[:end]):
+        return at, 1, "a value is missing after '%'", "% is the remainder of a division; ten percent is 0.10"
+    if last in ("+", "-", "*", "/", "%", "=", "==", "<>", "!=", "<", "<=", ">", ">=", ",") or last.lower() in _KEYWORDS:
+        return at, len(last), f"something is missing after '{last}'", None
+    opened = _unclosed(text)
+    if opened:
+        count = "" if len(opened) == 1 else f" (and {len(opened) - 1} more)"
+        return opened[-1], 1, f"a parenthesis is opened here and never closed{count}", "add the missing )"
+    return max(0, end - 1), 1, "the expression ends too early", None
+
+
+def _unclosed(text: str) -> list[int]:
+    """Where the parentheses stand that are opened and not closed, those in quotes apart."""
+    bare = _TEXTS.sub(lambda quoted: " " * len(quoted[0]), text)
+    opened: list[int] = []
+    for at, char in enumerate(bare):
+        if char == "(":
+            opened.append(at)
+        elif char == ")" and opened:
+            opened.pop()
+    return opened
+
+
+def _token(token: Token, text: str, start: int) -> Finding:
+    before = text[:start].rstrip()
+    word = token.rstrip("( \t\r\n") or str(token)
+    if token.type == "COMPARISON" and not before:
+        return f"an expression does not begin with '{token}'", f"leave out the '{token}'"
+    if _wants_value(before):
+        return f"a value is missing before '{word}'", _missing_hint(token, before)
+    if word.lower() in _KEYWORDS:
+        return f"the word {word.upper()} is not expected here", _keyword_hint(word, before)
+    return f"'{word}' is not expected here", _token_hint(token, before)
+
+
+def _wants_value(before: str) -> bool:
+    """Text that ends where a value has to begin."""
+    ends_open = not before or before[-1] in "(,+-*/%=<>"
+    return ends_open or bool(re.search(r"\b(?:AND|OR|NOT|LIKE|BETWEEN)$", before, re.IGNORECASE))
+
+
+def _missing_hint(token: Token, before: str) -> str | None:
+    if token.type == "COMPARISON" and before.endswith("="):
+        return f"write {token}=" if token in ("<", ">") else "equality is written ="
+    if token == ")" and before.endswith(","):
+        return "the comma before it is too many"
+    if token.type == "STAR" and before.endswith("("):
+        return "only COUNT(*) takes a star"
+    return None
+
+
+def _keyword_hint(word: str, before: str) -> str:
+    if re.search(r"\bIS$", before, re.IGNORECASE):
+        return "write IS NULL or IS NOT NULL; compare other values with ="
+    if word.lower() == "is":
+        return "write value IS NULL, or value IS NOT NULL"
+    return "combine conditions with AND or OR; a column of that name goes in backquotes"
+
+
+def _token_hint(token: Token, before: str) -> str | None:
+    last = re.search(r"\w+$", before)
+    if str(token).upper() in _OTHER_LANGUAGES or (last and last[0].upper() in _OTHER_LANGUAGES):
+        return "choose with IF(condition, value, otherwise) or SWITCH(subject, value, result, …)"
+    if re.search(r"\bIS$", before, re.IGNORECASE):
+        return "write IS NULL or IS NOT NULL; compare other values with ="
+    if re.search(r"\bIN$", before, re.IGNORECASE):
+        return 'the choices of IN stand in parentheses: IN ("a", "b")'
+    if token == ")":
+        return "there is one ) too many"
+    if token == ",":
+        outside = not _unclosed(before)
+        return f"a comma separates the arguments of a function; {_PLAIN_NUMBER}" if outside else None
+    if token.type in _VALUE:
+        return "an operator or a comma is missing before it"
+    if token.type == "COMPARISON":
+        return "combine comparisons with AND: a < b AND b < c, or use BETWEEN"
+    return None
