@@ -1,0 +1,20 @@
+"""What is fixed when a run starts: nothing in it changes while the run lasts, or in a replay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from tallybook.model.period import Period
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """The constants of one run."""
+
+    run_id: str
+    period: Period
+    as_of: date
+    timestamp: datetime
+    epoch_ms: int
+    """A number no other run of the store has: the time part of the ids of its rows."""

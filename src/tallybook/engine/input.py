@@ -1,0 +1,46 @@
+"""From rows as they lie to rows as operations see them: temporal filter, then system columns. One path for all."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tallybook.engine.facts import RunFacts
+from tallybook.engine.tables import Tables
+from tallybook.model.columns import DELETED
+from tallybook.operations.schema import SourceTable, WorkingSchema
+from tallybook.rows.ids import POSITION, RowIds
+from tallybook.rows.system import is_active, kept, shaped, untouched
+from tallybook.rows.temporal import of_period
+
+
+def input_rows(source: SourceTable, schema: WorkingSchema, tables: Tables, facts: RunFacts, ids: RowIds) -> DataFrame:
+    """The working dataset before the first operation; deleted rows stay in it."""
+    frame = _current(source, tables, facts)
+    values = untouched(schema.business) | _system(frame, source, facts, ids)
+    return frame.select(*shaped(schema.columns, values))
+
+
+def other_rows(source: SourceTable, tables: Tables, facts: RunFacts, ids: RowIds) -> DataFrame:
+    """Rows of a joined, looked-up or appended table: those that are not deleted, with their position."""
+    frame = _current(source, tables, facts)
+    if DELETED in frame.columns:
+        frame = frame.filter(is_active())
+    columns = {**source.table.business_types, **source.table.system_types}
+    values = untouched(source.table.business_types) | _system(frame, source, facts, ids)
+    return frame.select(*shaped(columns, values), F.col(POSITION))
+
+
+def _current(source: SourceTable, tables: Tables, facts: RunFacts) -> DataFrame:
+    return of_period(tables.rows(source), source.table, tables.periods(source), facts.as_of)
+
+
+def _system(frame: DataFrame, source: SourceTable, facts: RunFacts, ids: RowIds) -> dict[str, Column]:
+    return kept(
+        frame.columns,
+        ids.text(0, F.col(POSITION)),
+        source.dataset.id,
+        source.table.name,
+        facts.period.identifier,
+        facts.timestamp,
+    )

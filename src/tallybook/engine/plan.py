@@ -1,0 +1,59 @@
+"""The plan: what a run will do, as data. `explain` prints it, `pipeline` runs it; both read the same steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tallybook.engine.facts import RunFacts
+from tallybook.errors import ValidationError, fail
+from tallybook.model.location import Location
+from tallybook.operations.base import Step
+from tallybook.operations.output import OutputStep
+from tallybook.operations.schema import SourceTable, WorkingSchema
+from tallybook.project.bind import BoundProject
+from tallybook.rows.ids import MAX_STEPS
+
+Locate = Callable[[SourceTable], tuple[Location, ...]]
+Destine = Callable[[OutputStep], Location]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A project bound to one period: its steps, the places it reads and the places it writes."""
+
+    project_id: str
+    project_version: int
+    facts: RunFacts
+    input: SourceTable
+    schema: WorkingSchema
+    steps: tuple[Step, ...]
+    locations: Mapping[SourceTable, tuple[Location, ...]]
+    destinations: Mapping[int, Location]
+    """Of each output, by seq."""
+
+    @property
+    def ranks(self) -> dict[int, int]:
+        """The rank of each operation; the input has rank 0."""
+        return {0: 0} | {step.seq: rank for rank, step in enumerate(self.steps, start=1)}
+
+
+def make_plan(bound: BoundProject, facts: RunFacts, locate: Locate, destine: Destine) -> Plan:
+    """Resolves every place a checked project reads and writes."""
+    if bound.problems:
+        raise ValidationError(bound.problems)
+    assert bound.input is not None and bound.schema is not None
+    if len(bound.steps) > MAX_STEPS:
+        raise fail("InvalidArguments", f"a project has at most {MAX_STEPS} operations, this one {len(bound.steps)}")
+    sources = dict.fromkeys([bound.input, *(source for step in bound.steps for source in step.sources)])
+    outputs = (step for step in bound.steps if isinstance(step, OutputStep))
+    return Plan(
+        project_id=bound.head.id,
+        project_version=bound.head.version,
+        facts=facts,
+        input=bound.input,
+        schema=bound.schema,
+        steps=bound.steps,
+        locations={source: locate(source) for source in sources},
+        destinations={step.seq: destine(step) for step in outputs},
+    )
