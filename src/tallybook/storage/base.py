@@ -1,0 +1,96 @@
+"""What readers share: the columns looked for, rows as they lie in a place, and where each row came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, VALIDITY_COLUMNS, ColumnType
+from tallybook.model.dataset import Table
+from tallybook.model.location import Location
+
+POSITION = "__position"
+"""Where a row stands in its place: not negative, below 2^62, unique, ascending as the rows came in."""
+FILE, ROW, START = "__file", "__row", "__start"
+_ROW_BITS = 40
+_SEARCHED_FILES = 64
+"""Up to here a row's file is found by comparisons in the plan; for more files a broadcast join is smaller."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column looked for in the data."""
+
+    name: str
+    physical: str
+    type: ColumnType
+    nullable: bool = True
+    required: bool = False
+    """Whether a place without it is refused; the other system columns are taken where they are."""
+    declared: bool = False
+
+
+def fields_of(table: Table) -> tuple[Field, ...]:
+    """The declared columns, then the system columns that rows of this table may bring along."""
+    declared = tuple(Field(c.name, c.physical, c.type, c.nullable, required=True, declared=True) for c in table.columns)
+    physical = {PERIOD: table.period_column, VALID_FROM: table.valid_from_column, VALID_TO: table.valid_to_column}
+    system = tuple(
+        Field(name, physical.get(name, name), type, required=name in VALIDITY_COLUMNS)
+        for name, type in table.system_types.items()
+    )
+    return declared + system
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Rows as they lie: physical columns, among them FILE, and ROW and POSITION where the format numbers its rows.
+
+    `types` holds the columns looked for that are there; those in `text` are still to be parsed. `known` are the names
+    of all columns there. `broken` says, as text, what is wrong with a row as a whole, and is NULL on good rows.
+    """
+
+    frame: DataFrame
+    types: Mapping[str, T.DataType]
+    known: frozenset[str]
+    files: tuple[str, ...] = ()
+    text: frozenset[str] = frozenset()
+    broken: Column | None = None
+
+
+def quoted(name: str) -> Column:
+    """A column by its exact name, whatever characters it has."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def local_path(location: Location) -> str | None:
+    """The path on this machine's file system, or None for any other url."""
+    scheme = urlsplit(location.target).scheme
+    if scheme == "file":
+        return "/" + location.target.removeprefix("file:").lstrip("/")
+    return location.target if not scheme else None
+
+
+def positioned(spark: SparkSession, frame: DataFrame, ordinals: Mapping[str, int]) -> DataFrame:
+    """Add POSITION to rows with FILE and ROW: `file ordinal << 40 | row index`, whatever the parallelism."""
+    files = sorted(ordinals)
+    if len(files) <= _SEARCHED_FILES:
+        ordinal = _search(F.col(FILE), files, ordinals)
+    else:
+        known = F.broadcast(spark.createDataFrame(list(ordinals.items()), f"{FILE} string, __ordinal bigint"))
+        frame = frame.join(known, FILE, "left")
+        ordinal = F.col("__ordinal")
+    return frame.withColumn(POSITION, F.shiftleft(ordinal, _ROW_BITS).bitwiseOR(F.col(ROW))).drop("__ordinal")
+
+
+def _search(file: Column, files: Sequence[str], ordinals: Mapping[str, int]) -> Column:
+    """Binary search as nested conditions; text compares by code point in Python and in Spark alike."""
+    if len(files) <= 1:
+        return F.lit(ordinals[files[0]] if files else 0).cast("bigint")
+    middle = len(files) // 2
+    lower, upper = files[:middle], files[middle:]
+    return F.when(file < upper[0], _search(file, lower, ordinals)).otherwise(_search(file, upper, ordinals))

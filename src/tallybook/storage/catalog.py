@@ -1,0 +1,22 @@
+"""Tables of the Spark session's own catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from tallybook.model.location import Location
+from tallybook.storage.base import FILE, Field, Scan, quoted
+
+
+def scan_table(spark: SparkSession, location: Location, fields: Sequence[Field], first: int) -> tuple[Scan, ...]:
+    """The rows of a table; none when there is no such table. What its files are is the catalog's business."""
+    if not spark.catalog.tableExists(location.target):
+        return ()
+    frame = spark.table(location.target)
+    here = list(dict.fromkeys(f.physical for f in fields if f.physical in frame.columns))
+    types = {name: frame.schema[name].dataType for name in here}
+    rows = frame.select(*(quoted(name) for name in here), F.lit(None).cast("string").alias(FILE))
+    return (Scan(rows, types, frozenset(frame.columns)),)

@@ -1,0 +1,137 @@
+"""Reading Delta tables without a jar: delta-rs reads the log, Spark the Parquet files it names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa  # type: ignore[import-untyped]
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from tallybook.errors import fail
+from tallybook.model.location import Location
+from tallybook.storage.base import FILE, ROW, START, Field, Scan, local_path, positioned, quoted
+from tallybook.storage.files import condition, exactly, metadata_spelling, plain
+
+_READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
+"""What a table may ask of its readers. Deletion vectors and column mapping change what the files' rows mean."""
+
+
+def table_root(location: Location) -> str:
+    """The table's folder, in the form both delta-rs and Spark take."""
+    local = local_path(location)
+    return location.target.rstrip("/") if local is None else str(Path(local).resolve())
+
+
+def open_table(location: Location) -> DeltaTable | None:
+    """The table at its pinned version, or the latest; None when there is no table."""
+    try:
+        table = DeltaTable(table_root(location))
+        if location.version is not None:
+            table.load_as_version(location.version)
+    except TableNotFoundError:
+        return None
+    except DeltaError as error:
+        if location.version is None:
+            raise fail("DataLoadError", f"the log of {location} cannot be read: {error}") from error
+        raise _gone(location, error) from error
+    return table
+
+
+def table_schema(table: DeltaTable) -> T.StructType:
+    """The table's columns as Spark types."""
+    return T.StructType.fromJson(json.loads(table.schema().to_json()))
+
+
+def scan_delta(spark: SparkSession, location: Location, fields: Sequence[Field], first: int) -> tuple[Scan, ...]:
+    """The rows of one version; none when there is no table.
+
+    A column a file lacks is NULL: in a Delta table that means it was added later, and the log has the last word.
+    """
+    table = open_table(location)
+    if table is None:
+        return ()
+    _refuse_unsupported(location, table)
+    schema = table_schema(table)
+    partitions = sorted(table.metadata().partition_columns)
+    files = {
+        _absolute(location, action["path"]): action.get("partition") or {}
+        for action in pa.table(table.get_add_actions()).to_pylist()
+    }
+    here = [f.physical for f in fields if f.physical in schema.names]
+    stored = T.StructType([field for field in schema.fields if field.name not in partitions])
+    frame, urls = _rows(spark, location, stored, [name for name in here if name not in partitions], tuple(files))
+    if partitions:
+        frame = _with_partitions(spark, frame, partitions, {url: files[path] for url, path in urls.items()})
+    frame = positioned(spark, frame, {url: first + index for index, url in enumerate(sorted(urls))})
+    types = {name: schema[name].dataType for name in here}
+    return (Scan(frame, types, frozenset(schema.names), tuple(sorted(urls)), frozenset(partitions)),)
+
+
+def _absolute(location: Location, path: str) -> str:
+    """A file of the log: its path there is encoded and, as a rule, relative to the table."""
+    decoded = unquote(path)
+    return plain(decoded) if urlsplit(path).scheme else f"{table_root(location)}/{decoded}"
+
+
+def _rows(
+    spark: SparkSession, location: Location, stored: T.StructType, names: Sequence[str], files: Sequence[str]
+) -> tuple[DataFrame, dict[str, str]]:
+    """The stored columns and origin of the files' rows, and each file's url in Spark's spelling."""
+    if not files:
+        origin = [T.StructField(FILE, T.StringType()), *(T.StructField(name, T.LongType()) for name in (START, ROW))]
+        return spark.createDataFrame([], T.StructType([*stored.fields, *origin])), {}
+    try:
+        frame = spark.read.schema(stored).parquet(*(exactly(file) for file in files))
+        urls = {metadata_spelling(url): plain(metadata_spelling(url)) for url in frame.inputFiles()}
+    except AnalysisException as error:
+        if condition(error) == "PATH_NOT_FOUND":
+            raise _gone(location, error) from error
+        raise
+    if set(urls.values()) != set(files):
+        raise fail("DataLoadError", f"Spark finds other files than the log of {location} names")
+    origin_columns = {FILE: "file_path", START: "file_block_start", ROW: "row_index"}
+    return frame.select(
+        *(quoted(name) for name in names),
+        *(F.col(f"_metadata.{field}").alias(name) for name, field in origin_columns.items()),
+    ), urls
+
+
+def _with_partitions(
+    spark: SparkSession, frame: DataFrame, names: Sequence[str], values: Mapping[str, Mapping[str, Any]]
+) -> DataFrame:
+    """Add partition columns, as text, from the log: the files do not have them."""
+    rows = [
+        (url, *(None if of_file[name] is None else str(of_file[name]) for name in names))
+        for url, of_file in values.items()
+    ]
+    schema = T.StructType([T.StructField(name, T.StringType()) for name in (FILE, *names)])
+    return frame.join(F.broadcast(spark.createDataFrame(rows, schema)), FILE, "left")
+
+
+def _refuse_unsupported(location: Location, table: DeltaTable) -> None:
+    needs = set(table.protocol().reader_features or ()) - _READER_FEATURES
+    if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
+        needs.add("columnMapping")
+    if needs:
+        raise fail(
+            "SchemaMismatch",
+            f"{location} uses Delta features that cannot be read: {', '.join(sorted(needs))}",
+            hint="drop the features from the table, or read it as a spark_catalog table where Spark has Delta itself",
+        )
+
+
+def _gone(location: Location, error: Exception) -> Exception:
+    return fail(
+        "DataNotFound",
+        f"{location} cannot be read any more: {error}",
+        hint="a cleanup of the table removed files or log entries of the version",
+    )

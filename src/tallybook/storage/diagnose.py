@@ -1,0 +1,84 @@
+"""After a job failed on a value: which values, in which file and row. Costs a pass over the data, hence only then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from tallybook.errors import Problem
+from tallybook.model.dataset import Table
+from tallybook.model.location import Location
+from tallybook.storage.base import FILE, ROW, START, Field, Scan, fields_of, quoted
+from tallybook.storage.files import plain
+from tallybook.storage.read import converted, scan
+from tallybook.storage.types import wanted
+
+_SHOWN = 5
+_SHOWN_CHARACTERS = 200
+
+
+def diagnose(spark: SparkSession, raised: dict[str, Any], reads: Iterable[tuple[Location, Table]]) -> Problem:
+    """The problem behind the facts of a DataLoadError that a plan raised, given all that the failed job was reading."""
+    for location, table in reads:
+        if (location.target, table.name) == (raised.get("location"), raised.get("table")):
+            fields = fields_of(table)
+            field = next(f for f in fields if f.name == raised["column"])
+            scans = [s for s in scan(spark, location, fields, 0) if field.physical in s.types]
+            offenders = [row for found in scans for row in _offenders(found, field, "row" in raised)][:_SHOWN]
+            return _problem(location, table, field, offenders, whole_row="row" in raised)
+    shown = raised.get("row") or raised.get("value")
+    return Problem("DataLoadError", f"table '{raised.get('table')}', column '{raised.get('column')}': {shown!r}")
+
+
+def _offenders(found: Scan, field: Field, whole_row: bool) -> list[Row]:
+    """The first bad rows. The column itself is always asked for: Spark reads no file for its broken rows alone."""
+    given = quoted(field.physical)
+    if whole_row and found.broken is not None:
+        bad, shown = found.broken.isNotNull(), found.broken
+    else:
+        no_value = given.isNull() if not field.nullable else F.lit(False)
+        bad, shown = no_value | (given.isNotNull() & converted(field, found).isNull()), given.cast("string")
+    rows = _numbered(found).where(bad)
+    cut = F.substring(shown, 1, _SHOWN_CHARACTERS)
+    return rows.select(F.col(FILE).alias("file"), F.col(ROW).alias("row"), cut.alias("shown"), given).take(_SHOWN)
+
+
+def _numbered(found: Scan) -> DataFrame:
+    """Rows with their index in the file; NULL where Spark read a file in pieces, or rows of no file."""
+    if ROW in found.frame.columns:
+        return found.frame
+    if START not in found.frame.columns:
+        return found.frame.withColumn(ROW, F.lit(None).cast("bigint"))
+    counted = found.frame.withColumn("__id", F.monotonically_increasing_id())
+    firsts = counted.where(F.col(START) == 0).groupBy(FILE).agg(F.min("__id").alias("__first"))
+    whole = F.col(START) == 0
+    return counted.join(F.broadcast(firsts), FILE, "left").withColumn(
+        ROW, F.when(whole, F.col("__id") - F.col("__first"))
+    )
+
+
+def _problem(location: Location, table: Table, field: Field, offenders: list[Row], *, whole_row: bool) -> Problem:
+    listed = "; ".join(
+        _place(location, row) + ": " + ("NULL" if row.shown is None else f"'{row.shown}'") for row in offenders
+    )
+    if whole_row:
+        message = f"rows of table '{table.name}' cannot be read: {listed}"
+        return Problem("DataLoadError", message, hint=_ROW_HINTS.get(location.source.type))
+    message = f"column '{field.physical}' of table '{table.name}' is {field.type} and cannot take {listed}"
+    return Problem(
+        "DataLoadError", message, hint=f"it wants {wanted(field.type)}" + ("" if field.nullable else ", never NULL")
+    )
+
+
+_ROW_HINTS = {
+    "csv": "each line must have as many fields as the header, or as the table has columns where there is no header",
+    "json": "each line must be one JSON object",
+}
+
+
+def _place(location: Location, row: Row) -> str:
+    where = plain(row.file) if row.file else str(location)
+    return where if row.row is None else f"{where} row {row.row + 1}"

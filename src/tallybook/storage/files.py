@@ -1,0 +1,107 @@
+"""Which files a place has, and which of them have the same columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa  # type: ignore[import-untyped]
+from pyarrow import orc
+from pyarrow import parquet as pq
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from tallybook.errors import fail
+from tallybook.model.location import Location
+
+_THREADS = 16
+_GLOB = frozenset("\\[]{}*?")
+_COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
+
+
+def list_files(spark: SparkSession, path: str) -> tuple[str, ...]:
+    """The data files at a path, folder or pattern, sorted; none when there is nothing. Hidden files do not count.
+
+    Spark does the listing, so any url it can read can be asked for. A path comes back as `file_path` of Spark's
+    metadata column spells it: percent-encoded, and with one slash after `file:`.
+    """
+    try:
+        found = spark.read.text(path).inputFiles()
+    except AnalysisException as error:
+        if condition(error) == "PATH_NOT_FOUND":
+            return ()
+        raise
+    return tuple(sorted(metadata_spelling(file) for file in found))
+
+
+def metadata_spelling(url: str) -> str:
+    """An url of `inputFiles` as the metadata column's `file_path` has it."""
+    return "file:/" + url.removeprefix("file:///") if url.startswith("file:///") else url
+
+
+def plain(url: str) -> str:
+    """A file as a person writes it: decoded, local ones without a scheme."""
+    return unquote(url.removeprefix("file:"))
+
+
+def as_paths(files: Iterable[str]) -> list[str]:
+    """Files in the form Spark's readers take: decoded, with pattern characters meaning themselves."""
+    return [exactly(unquote(file)) for file in files]
+
+
+def exactly(path: str) -> str:
+    """A path with pattern characters meaning themselves."""
+    return "".join(f"\\{letter}" if letter in _GLOB else letter for letter in path)
+
+
+def has_pattern(path: str) -> bool:
+    """Whether a path stands for whatever fits it."""
+    return not _GLOB.isdisjoint(path)
+
+
+def condition(error: Exception) -> str | None:
+    """The name of a Spark error, such as PATH_NOT_FOUND."""
+    named = getattr(error, "getCondition", None)
+    return named() if named else None
+
+
+def same_columns(spark: SparkSession, location: Location, files: Sequence[str], **options: object) -> list[list[str]]:
+    """The files grouped by their columns (of CSV: by their header), because Spark looks at the first file only and
+    would fill what another file lacks with NULL.
+
+    Local files are asked here: a footer or a line each, many at a time. Files elsewhere are asked through Spark, one
+    small request each, also many at a time: slower, but it needs no second set of credentials.
+    """
+    if len(files) < 2:
+        return [list(files)]
+    format = location.source.type
+    with ThreadPoolExecutor(_THREADS) as pool:
+        if _readable_here(files):
+            shapes = list(pool.map(lambda file: _local_shape(format, plain(file)), files))
+        else:
+            reader = spark.read.format(format).options(**options)  # type: ignore[arg-type]  # any plain value
+            shapes = list(pool.map(lambda path: reader.load(path).schema.simpleString(), as_paths(files)))
+    groups: dict[str, list[str]] = {}
+    for shape, file in zip(shapes, files, strict=True):
+        groups.setdefault(shape, []).append(file)
+    return list(groups.values())
+
+
+def _readable_here(files: Sequence[str]) -> bool:
+    """Local, uncompressed, and seen by this process too: with Spark Connect the server may be another machine."""
+    return all(
+        file.startswith("file:") and not file.endswith(_COMPRESSED) and Path(plain(file)).is_file() for file in files
+    )
+
+
+def _local_shape(format: str, path: str) -> str:
+    if format == "csv":
+        with Path(path).open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            return file.readline().rstrip("\r\n")
+    try:
+        schema = pq.read_schema(path) if format == "parquet" else orc.ORCFile(path).schema
+    except (pa.ArrowException, OSError) as error:
+        raise fail("DataLoadError", f"{path} is not a readable {format} file: {error}") from error
+    return "\n".join(f"{field.name} {field.type}" for field in schema)

@@ -1,0 +1,164 @@
+"""Rows of a table, checked and typed: every declared column under its own name, and what system columns there are.
+
+Checks of values are expressions in the plan that fail the job (`tallybook.rows.raising`), so good data is passed
+over once; `diagnose` turns such a failure into a problem that names the values. A column nobody asks for is neither
+read nor checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from tallybook.errors import RunError, did_you_mean, fail
+from tallybook.expressions.compile import spark_type
+from tallybook.model.columns import PERIOD
+from tallybook.model.dataset import Table
+from tallybook.model.location import Location
+from tallybook.rows.raising import raising
+from tallybook.storage.base import POSITION, Field, Scan, fields_of, quoted
+from tallybook.storage.catalog import scan_table
+from tallybook.storage.delta import open_table, scan_delta
+from tallybook.storage.files import list_files, plain
+from tallybook.storage.scan import scan_files
+from tallybook.storage.types import from_text, widens
+
+
+def read(spark: SparkSession, location: Location, table: Table) -> DataFrame:
+    """The rows of one location; see `read_all`."""
+    return read_all(spark, [location], table)
+
+
+def read_all(spark: SparkSession, locations: Sequence[Location], table: Table) -> DataFrame:
+    """The rows of a table that lies in several places, such as one for each month of a quarter.
+
+    Beside the declared columns and the system columns found there is POSITION, which orders the rows over all
+    places. Rows of a `period` table without that column belong to the period their place was rendered for. A system
+    column that only some places have is NULL on the rows of the others.
+    """
+    frames: list[DataFrame] = []
+    files = 0
+    for location in locations:
+        scans = scan(spark, location, fields_of(table), files)
+        if not scans and location.on_missing != "empty":
+            raise _not_found(location)
+        frames += [_typed(found, location, table) for found in scans]
+        files += sum(len(found.files) for found in scans)
+    rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames or [_empty(spark, table)])
+    return rows if POSITION in rows.columns else rows.withColumn(POSITION, F.monotonically_increasing_id())
+
+
+def exists(spark: SparkSession, location: Location) -> bool:
+    """Whether there are rows, or could be: a file, a table."""
+    match location.source.type:
+        case "delta":
+            return open_table(location) is not None
+        case "spark_catalog":
+            return bool(spark.catalog.tableExists(location.target))
+        case "database":
+            raise _not_yet(location)
+    return bool(list_files(spark, location.target))
+
+
+def scan(spark: SparkSession, location: Location, fields: Sequence[Field], first: int) -> tuple[Scan, ...]:
+    """The rows as they lie; none when nothing is there."""
+    match location.source.type:
+        case "delta":
+            return scan_delta(spark, location, fields, first)
+        case "spark_catalog":
+            return scan_table(spark, location, fields, first)
+        case "database":
+            raise _not_yet(location)
+    return scan_files(spark, location, fields, first)
+
+
+def _not_yet(location: Location) -> RunError:
+    return fail(
+        "DataLoadError",
+        f"datasource '{location.source.id}' is a database, which cannot be read yet",
+        hint="use files, a Delta table or a spark_catalog table",
+    )
+
+
+def _not_found(location: Location) -> RunError:
+    by = [f"resolver '{location.resolver}'"] if location.resolver else []
+    by += [f"rule '{location.rule}'"] if location.rule else []
+    found_by = f" ({', '.join(by)})" if by else ""
+    return fail(
+        "DataNotFound",
+        f"there is nothing at {location}{found_by}",
+        hint="if a missing place means no rows, say so in the rule: on_missing: empty",
+    )
+
+
+def _typed(found: Scan, location: Location, table: Table) -> DataFrame:
+    columns = [
+        checked(field, found, location, table).alias(field.name)
+        for field in fields_of(table)
+        if present(field, found, location, table)
+    ]
+    position = [F.col(POSITION)] if POSITION in found.frame.columns else []
+    rows = found.frame.select(*columns, *position)
+    if table.temporal_mode != "period" or PERIOD in rows.columns:
+        return rows
+    if location.period is None:
+        raise fail(
+            "SchemaMismatch",
+            f"{location} has no column '{table.period_column}', and serves all periods, so the period of its rows "
+            f"is not known (table '{table.name}')",
+            hint=did_you_mean(table.period_column, found.known),
+        )
+    return rows.withColumn(PERIOD, F.lit(location.period))
+
+
+def present(field: Field, found: Scan, location: Location, table: Table) -> bool:
+    """Whether the column is there with a type that fits; SchemaMismatch when it should be and is not."""
+    where = _where(found, location)
+    if field.physical not in found.types:
+        if field.required:
+            message = f"{where} has no column '{field.physical}' of table '{table.name}'"
+            raise fail("SchemaMismatch", message, hint=did_you_mean(field.physical, found.known))
+        return False
+    type = found.types[field.physical]
+    if field.physical not in found.text and not widens(type, field.type):
+        raise fail(
+            "SchemaMismatch",
+            f"column '{field.physical}' of {where} is {type.simpleString()}; table '{table.name}' declares "
+            f"{field.type}",
+            hint="declare the type the data has, or write the data with the declared type",
+        )
+    return True
+
+
+def _where(found: Scan, location: Location) -> str:
+    """The file where one is to blame, the place where all files are alike."""
+    return plain(found.files[0]) if found.files and location.source.type != "delta" else str(location)
+
+
+def checked(field: Field, found: Scan, location: Location, table: Table) -> Column:
+    """The value in its declared type; the job fails on a row whose value is none."""
+    facts = {"table": table.name, "location": location.target, "column": field.name}
+    given = quoted(field.physical)
+    value = converted(field, found)
+    if not field.nullable:
+        value = F.coalesce(value, raising("DataLoadError", **facts, value=given.cast("string")))
+    elif field.physical in found.text:
+        value = F.coalesce(value, F.when(given.isNotNull(), raising("DataLoadError", **facts, value=given)))
+    if found.broken is not None:
+        value = F.when(found.broken.isNotNull(), raising("DataLoadError", **facts, row=found.broken)).otherwise(value)
+    return value
+
+
+def converted(field: Field, found: Scan) -> Column:
+    """The value in its declared type, NULL where a text is none."""
+    given = quoted(field.physical)
+    return from_text(given, field.type) if field.physical in found.text else given.cast(spark_type(field.type))
+
+
+def _empty(spark: SparkSession, table: Table) -> DataFrame:
+    columns = [T.StructField(f.name, spark_type(f.type)) for f in fields_of(table) if f.required or f.name == PERIOD]
+    return spark.createDataFrame([], T.StructType([*columns, T.StructField(POSITION, T.LongType())]))

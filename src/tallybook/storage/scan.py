@@ -1,0 +1,189 @@
+"""Files of a format become rows: which files, which columns they have, and the Spark reader that fits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from tallybook.errors import fail
+from tallybook.model.datasource import FileOptions
+from tallybook.model.location import Location
+from tallybook.storage.base import FILE, ROW, START, Field, Scan, positioned, quoted
+from tallybook.storage.files import as_paths, has_pattern, list_files, metadata_spelling, plain, same_columns
+
+_BROKEN = "__broken"
+_SAMPLE = 1000
+"""So many JSON lines are looked at to learn which keys there are."""
+
+
+def scan_files(spark: SparkSession, location: Location, fields: Sequence[Field], first: int) -> tuple[Scan, ...]:
+    """The rows at a location, one Scan for each set of files with the same columns; none when nothing is there.
+
+    `first` is the ordinal of the first file among all that make up the table.
+    """
+    files = list_files(spark, location.target)
+    if not files:
+        return ()
+    groups = [list(files)]
+    if location.source.type in ("parquet", "orc") or _has_header(location):
+        groups = same_columns(spark, location, files, **read_options(location))
+    ordinals = {file: first + index for index, file in enumerate(files)}
+    return tuple(_scan(spark, location, fields, group, ordinals) for group in groups)
+
+
+def _scan(
+    spark: SparkSession, location: Location, fields: Sequence[Field], files: Sequence[str], ordinals: Mapping[str, int]
+) -> Scan:
+    shape = _shape(spark, location, fields, files)
+    frame, partitions = _load(spark, location, shape, None if len(files) == len(ordinals) else files)
+    own = set(shape.columns.names)
+    here = [f.physical for f in fields if f.physical in partitions or f.physical in own - shape.unexpected]
+    is_text = location.source.type in ("csv", "json")
+    types = {name: frame.schema[name].dataType for name in here}
+    kept = {name: _csv_value(location, name) if name in own else quoted(name) for name in (*here, *shape.unexpected)}
+    origin = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.file_block_start").alias(START)]
+    if location.source.type == "parquet":
+        _same_files(location, frame, files)
+        origin.append(F.col("_metadata.row_index").alias(ROW))
+    if is_text:
+        origin.append(F.col(_BROKEN))
+    frame = frame.select(*(value.alias(name) for name, value in kept.items()), *origin)
+    if location.source.type == "parquet":
+        frame = positioned(spark, frame, {file: ordinals[file] for file in files})
+    known = own.union(partitions, shape.others) - shape.unexpected - {_BROKEN}
+    text = frozenset(here if is_text else partitions)
+    return Scan(frame, types, frozenset(known), tuple(files), text, _broken_row(shape) if is_text else None)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """The columns files have; `unexpected` are read only to notice rows that have them after all."""
+
+    columns: T.StructType
+    unexpected: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+    """Columns that are there and not read, named in a suggestion."""
+
+
+def _load(
+    spark: SparkSession, location: Location, shape: _Shape, files: Sequence[str] | None
+) -> tuple[DataFrame, list[str]]:
+    """The rows of a location, or of some of its files, and the columns that stand in folder names (`year=2026/`).
+
+    Those are read as text: Spark's guess would make 1 of `01`.
+    """
+    reader = spark.read.format(location.source.type).options(**read_options(location))
+    paths = [location.target] if files is None else as_paths(files)
+    if files is not None and not has_pattern(location.target):
+        reader = reader.option("basePath", location.target)
+    frame = reader.schema(shape.columns).load(paths)
+    partitions = [name for name in frame.columns if name not in shape.columns.names]
+    if partitions:
+        frame = reader.schema(T.StructType([*shape.columns.fields, *_texts(partitions)])).load(paths)
+    return frame, partitions
+
+
+def read_options(location: Location) -> dict[str, str | bool]:
+    """How Spark is told to read a format.
+
+    CSV is read a file at a time, so that a quoted line break is text, and a doubled quote is a quote. `nullValue`
+    stays empty because Spark takes an empty field for NULL beside any other; `null_value` is applied afterwards.
+    """
+    if location.source.type == "json":
+        return {"columnNameOfCorruptRecord": _BROKEN, "encoding": "UTF-8"}
+    if location.source.type != "csv":
+        return {}
+    csv = file_options(location)
+    return {
+        "sep": csv.delimiter,
+        "header": csv.has_header,
+        "multiLine": True,
+        "escape": '"',
+        "nullValue": "",
+        "encoding": "UTF-8",
+        "columnNameOfCorruptRecord": _BROKEN,
+    }
+
+
+def file_options(location: Location) -> FileOptions:
+    """The options of a location that is known to be files."""
+    options = location.source.options
+    if not isinstance(options, FileOptions):
+        raise TypeError(f"{location} is no place of files")
+    return options
+
+
+def _has_header(location: Location) -> bool:
+    return location.source.type == "csv" and file_options(location).has_header
+
+
+def _shape(spark: SparkSession, location: Location, fields: Sequence[Field], files: Sequence[str]) -> _Shape:
+    if location.source.type == "json":
+        return _json_shape(spark, location, fields)
+    if location.source.type == "csv" and not _has_header(location):
+        return _Shape(T.StructType([*_texts([f.physical for f in fields if f.declared]), *_texts([_BROKEN])]))
+    reader = spark.read.format(location.source.type).options(**read_options(location))
+    try:
+        schema = reader.load(as_paths(files[:1])).schema
+    except Exception as error:  # Spark has no one error for "this is not such a file"
+        message = f"{plain(files[0])} is not a readable {location.source.type} file: {reason(error)}"
+        raise fail("DataLoadError", message) from error
+    return _Shape(T.StructType([*schema.fields, *_texts([_BROKEN])]) if location.source.type == "csv" else schema)
+
+
+def _json_shape(spark: SparkSession, location: Location, fields: Sequence[Field]) -> _Shape:
+    """JSON says its columns row by row, so a key is missing only when no row has it.
+
+    Keys are learned from the first lines; only for a declared column not among them is the place searched. A system
+    column not among them is taken for absent, and a later row that has it is a broken row.
+    """
+    lines = spark.read.text(location.target).select(F.json_object_keys("value").alias("keys"))
+    sampled = lines.where(F.col("keys").isNotNull()).limit(_SAMPLE).select(F.explode("keys").alias("key"))
+    keys = {str(row["key"]) for row in sampled.distinct().collect()}
+    if not keys:
+        return _Shape(T.StructType(_texts([*dict.fromkeys(f.physical for f in fields), _BROKEN])))
+    for field in fields:
+        sought = field.required and field.physical not in keys
+        if sought and lines.where(F.array_contains("keys", field.physical)).limit(1).count():
+            keys.add(field.physical)
+    names = {f.physical for f in fields}
+    unexpected = {f.physical for f in fields if not f.required} - keys
+    columns = T.StructType(_texts([*sorted(keys & names | unexpected), _BROKEN]))
+    return _Shape(columns, frozenset(unexpected), frozenset(keys - names))
+
+
+def _texts(names: Sequence[str]) -> list[T.StructField]:
+    return [T.StructField(name, T.StringType()) for name in names]
+
+
+def _csv_value(location: Location, name: str) -> Column:
+    """The text of a field, NULL where it equals `null_value`; Spark has made NULL of every empty field."""
+    if location.source.type != "csv":
+        return quoted(name)
+    text = F.coalesce(quoted(name), F.lit(""))
+    return F.when(text != file_options(location).null_value, text)
+
+
+def _broken_row(shape: _Shape) -> Column:
+    late = [
+        F.when(quoted(name).isNotNull(), F.lit(f"has '{name}', which the first {_SAMPLE} rows do not have"))
+        for name in sorted(shape.unexpected)
+    ]
+    return F.coalesce(F.col(_BROKEN), *late)
+
+
+def _same_files(location: Location, frame: DataFrame, files: Sequence[str]) -> None:
+    """Positions count files, so the files must be those that were listed."""
+    if {metadata_spelling(file) for file in frame.inputFiles()} != set(files):
+        raise fail("DataLoadError", f"the files of {location} changed while they were opened", hint="run again")
+
+
+def reason(error: Exception) -> str:
+    """The one line of a Spark error that says what happened."""
+    named = re.search(r"\[[A-Z][A-Z0-9_.]+\] [^\n]*", str(error))
+    return named[0] if named else (str(error).strip().splitlines() or [type(error).__name__])[0]
