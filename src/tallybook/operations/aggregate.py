@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
@@ -70,6 +70,14 @@ class AggregateStep(Step):
     def expressions(self) -> dict[str, Typed]:
         results = enumerate(self.grouping.results.values())
         return super().expressions | {f"arguments.aggregations[{i}].expression": typed for i, typed in results}
+
+    @property
+    def alone(self) -> dict[str, Step]:
+        results = self.grouping.alone("arguments").items()
+        return super().alone | {path: replace(self, grouping=grouping) for path, grouping in results}
+
+    def column_at(self, path: str) -> str | None:
+        return self.grouping.column_at(path, "arguments")
 
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
         from pyspark.sql import functions as F

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
@@ -132,8 +132,22 @@ class AppendStep(Step):
         return found | {f"arguments.aggregation.aggregations[{i}].expression": typed for i, typed in results}
 
     @property
+    def alone(self) -> dict[str, Step]:
+        if self.grouping is None:
+            return super().alone
+        results = self.grouping.alone("arguments.aggregation").items()
+        keys = {key.column: self.incoming[key.column] for key in self.grouping.keys if key.column in self.incoming}
+        return super().alone | {
+            path: replace(self, grouping=one, incoming=keys | {name: self.incoming[name] for name in one.results})
+            for path, one in results
+        }
+
+    @property
     def sources(self) -> tuple[SourceTable, ...]:
         return (self.source,)
+
+    def column_at(self, path: str) -> str | None:
+        return self.grouping.column_at(path, "arguments.aggregation") if self.grouping else None
 
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
         from pyspark.sql import functions as F
@@ -145,12 +159,12 @@ class AppendStep(Step):
         rows = applying.load(self.source)
         if self.condition is not None:
             rows = rows.filter(compiler.column(self.condition))
-        number, period = F.col(POSITION), F.coalesce(F.col(PERIOD), F.lit(compiler.period))
+        number, period = F.col(POSITION), F.col(PERIOD)
         if self.grouping is not None:
             keys = [key.column for key in self.grouping.keys]
             rows = grouped(rows, self.grouping, self.before.columns, compiler)
             number = group_number([F.col(f"`{key}`") for key in keys])
-            period = F.coalesce(F.col(PERIOD), F.lit(compiler.period)) if PERIOD in keys else F.lit(compiler.period)
+            period = F.col(PERIOD) if PERIOD in keys else F.lit(compiler.period)
         made = fresh(
             self.seq,
             applying.ids.text(self.seq, number),

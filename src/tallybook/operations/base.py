@@ -207,6 +207,19 @@ class Step:
         """The tables it loads."""
         return tuple(lookup.source for lookup in self.lookups)
 
+    @property
+    def alone(self) -> dict[str, Step]:
+        """The step reduced to one of its expressions each, by path: whichever fails is the one to blame."""
+        return dict.fromkeys(self.expressions, self)
+
+    def column_at(self, path: str) -> str | None:
+        """The column an expression fills."""
+        return None
+
+    def join_condition(self, alias: str) -> Typed | None:
+        """The condition of one of its joins, if it has that alias."""
+        return None
+
     @abstractmethod
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
         """The working dataset after it."""

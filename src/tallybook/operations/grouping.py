@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tallybook.errors import Problem, ProblemError
@@ -41,6 +41,17 @@ class BoundGrouping:
 
     keys: tuple[Resolved, ...]
     results: Mapping[str, Typed]
+
+    def column_at(self, expression: str, path: str) -> str | None:
+        """The column whose result an expression is."""
+        return dict(zip(self.alone(path), self.results, strict=True)).get(expression)
+
+    def alone(self, path: str) -> dict[str, BoundGrouping]:
+        """With one result each, by the path of its expression."""
+        return {
+            f"{path}.aggregations[{index}].expression": replace(self, results={name: typed})
+            for index, (name, typed) in enumerate(self.results.items())
+        }
 
 
 def bind_grouping(grouping: Grouping, scope: Scope, binding: Binding, *path: str | int) -> BoundGrouping | None:

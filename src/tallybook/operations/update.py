@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
@@ -178,8 +178,22 @@ class UpdateStep(Step):
         return found
 
     @property
+    def alone(self) -> dict[str, Step]:
+        single: dict[str, Step] = {path: replace(self, assignments=()) for path in self.expressions}
+        for index, assignment in enumerate(self.assignments):
+            single[f"arguments.assignments[{index}].expression"] = replace(self, assignments=(assignment,))
+        return single
+
+    @property
     def sources(self) -> tuple[SourceTable, ...]:
         return (*super().sources, *(join.source for join in self.joins))
+
+    def column_at(self, path: str) -> str | None:
+        by_path = {f"arguments.assignments[{i}].expression": a.column for i, a in enumerate(self.assignments)}
+        return by_path.get(path)
+
+    def join_condition(self, alias: str) -> Typed | None:
+        return next((join.on for join in self.joins if join.alias == alias), None)
 
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
         from pyspark.sql import functions as F
