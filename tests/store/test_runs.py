@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from tallybook.errors import Problem, RunError, StoreError
 from tallybook.model.run import OperationResult, OutputResult, Run, Snapshot
+from tallybook.store.runs import _next_epoch_ms
 from tallybook.store.store import Store
 
 NewRun = Callable[..., Run]
@@ -34,6 +35,12 @@ def test_epoch_numbers_go_on_where_the_clock_stands_still_or_goes_back(store: St
     with store._write() as connection:
         connection.execute(sa.text(f"UPDATE id_clock SET last_ms = {ahead}"))
     assert [new_run(f"2026-0{month}").id_epoch_ms for month in (2, 3)] == [ahead + 1, ahead + 2]
+
+
+def test_epoch_numbers_given_within_one_millisecond_differ(store: Store) -> None:
+    with store._write() as connection:
+        given = [_next_epoch_ms(connection) for _ in range(100)]
+    assert given == sorted(set(given))
 
 
 def test_a_second_run_of_project_and_period_names_the_first(store: Store, new_run: NewRun, snapshot: Snapshot) -> None:
