@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from tallybook.errors import Problem, ProblemError
 from tallybook.expressions.check import Checker
 from tallybook.expressions.parse import parse
-from tallybook.expressions.scope import Scope, ScopeTable
-from tallybook.model.columns import BOOLEAN, NULL, ColumnType
+from tallybook.model.columns import BOOLEAN, NULL
 from tallybook.project.checked import Checked
 from tallybook.project.entities import Part
 from tallybook.resolve.check import check_rule
-from tallybook.resolve.match import FACT_TYPES
+from tallybook.resolve.match import fact_scope
 from tallybook.source import SourceText
 
 
@@ -36,13 +35,8 @@ def check_resolvers(checked: Checked) -> Iterator[Problem]:
 
 
 def _check_when(when: str, part: Part) -> Iterator[Problem]:
-    tables: dict[str, dict[str, ColumnType]] = {}
-    for name, type in FACT_TYPES.items():
-        table, _, column = name.partition(".")
-        tables.setdefault(table, {})[column] = type
-    scope = Scope(tuple(ScopeTable(name, columns) for name, columns in tables.items()))
     source = part.text(("when",)) or SourceText(when, part.place(("when",)))
-    checker = Checker(scope)
+    checker = Checker(fact_scope())
     try:
         typed = checker.check(parse(source))
     except ProblemError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tallybook.errors import fail
+from tallybook.expressions.scope import Scope, ScopeTable
 from tallybook.model.columns import DATE, STRING, ColumnType
 from tallybook.model.period import Period
 from tallybook.model.resolver import Resolver, Rule
@@ -21,6 +22,15 @@ FACT_TYPES: dict[str, ColumnType] = {
     "dataset.id": STRING,
 }
 """What a `when` can read."""
+
+
+def fact_scope() -> Scope:
+    """The facts as an expression sees them: `period.start_date`, `table.name`, `dataset.id`."""
+    tables: dict[str, dict[str, ColumnType]] = {}
+    for name, type in FACT_TYPES.items():
+        table, _, column = name.partition(".")
+        tables.setdefault(table, {})[column] = type
+    return Scope(tuple(ScopeTable(name, columns) for name, columns in tables.items()))
 
 
 def facts(period: Period, table_name: str, dataset_id: str) -> dict[str, object]:
