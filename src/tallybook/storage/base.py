@@ -13,9 +13,8 @@ from pyspark.sql import types as T
 from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, VALIDITY_COLUMNS, ColumnType
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
+from tallybook.rows.ids import POSITION
 
-POSITION = "__position"
-"""Where a row stands in its place: not negative, below 2^62, unique, ascending as the rows came in."""
 FILE, ROW, START = "__file", "__row", "__start"
 _ROW_BITS = 40
 _SEARCHED_FILES = 64

@@ -19,8 +19,9 @@ from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import PERIOD
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
+from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import raising
-from tallybook.storage.base import POSITION, Field, Scan, fields_of, quoted
+from tallybook.storage.base import Field, Scan, fields_of, quoted
 from tallybook.storage.catalog import scan_table
 from tallybook.storage.delta import open_table, scan_delta
 from tallybook.storage.files import list_files, plain

@@ -1,0 +1,157 @@
+"""Writing Delta tables without a jar: Spark writes Parquet files below the table, delta-rs commits them in one step.
+
+Files that no commit names do not exist for a reader, so a killed attempt leaves only litter, in a folder named after
+the run and the operation; the next attempt of the same output replaces it. A commit carries the run and operation as
+the table's application transaction, so that the same output is never committed twice.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from urllib.parse import quote
+
+import pyarrow as pa  # type: ignore[import-untyped]
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction, create_table_with_add_actions
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from tallybook.errors import fail
+from tallybook.model.location import Location
+from tallybook.storage.delta import open_table, table_root, table_schema
+from tallybook.storage.stage import Part, Written, columns_text, stage
+
+_ATTEMPTS = 10
+_RUN, _OPERATION, _ROWS = "tallybook.run", "tallybook.operation", "tallybook.rows"
+_FOREVER = "interval 36500 days"
+_KEEP_VERSIONS = {
+    "delta.enableExpiredLogCleanup": "false",
+    "delta.logRetentionDuration": _FOREVER,
+    "delta.deletedFileRetentionDuration": _FOREVER,
+}
+"""A registered output reads its version for ever, so new tables forget none."""
+_WRITER_FEATURES = frozenset({"appendOnly", "invariants", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
+_PLAIN_WRITER = 2
+_LISTED_WRITER = 7
+
+
+def write_delta(
+    spark: SparkSession, frame: DataFrame, location: Location, *, mode: str, run_id: str, seq: int
+) -> Written:
+    """Write the rows as one commit; a retry after the commit does nothing and reports it."""
+    location = replace(location, version=None)
+    columns = tuple(frame.columns)
+    table = open_table(location)
+    if table is not None:
+        if done := _committed(location, table, columns, run_id, seq):
+            return done
+        _refuse(location, table, frame.schema, mode)
+    folder = f"{run_id}-{seq}"
+    parts = stage(spark, frame, location, f"{table_root(location)}/{folder}")
+    properties = CommitProperties(
+        custom_metadata={_RUN: run_id, _OPERATION: seq, _ROWS: sum(part.rows for part in parts)},
+        max_commit_retries=0,
+        app_transactions=[Transaction(run_id, seq)],
+    )
+    for _ in range(_ATTEMPTS):
+        conflict = _commit(location, table, frame.schema, _added(folder, parts), mode, properties)
+        table = open_table(location)
+        if table is None:
+            break
+        if done := _committed(location, table, columns, run_id, seq):
+            return done
+        _refuse(location, table, frame.schema, mode)
+    raise fail("WriteFailed", f"{location} could not be committed: {conflict}") from conflict
+
+
+def _commit(
+    location: Location,
+    table: DeltaTable | None,
+    schema: T.StructType,
+    added: Sequence[AddAction],
+    mode: str,
+    properties: CommitProperties,
+) -> DeltaError | None:
+    """One attempt. delta-rs does not repeat it by itself: the files an overwrite removes are those of the version it
+    saw, so after a conflict the table is looked at afresh."""
+    no_cleanup = PostCommitHookProperties(cleanup_expired_logs=False)
+    try:
+        if table is None:
+            create_table_with_add_actions(
+                table_root(location),
+                _delta_schema(schema),
+                list(added),
+                configuration=_KEEP_VERSIONS,
+                commit_properties=properties,
+                post_commithook_properties=no_cleanup,
+            )
+        else:
+            table.create_write_transaction(
+                list(added),
+                "overwrite" if mode == "overwrite" else "append",
+                _delta_schema(schema),
+                commit_properties=properties,
+                post_commithook_properties=no_cleanup,
+            )
+    except DeltaError as error:
+        return error
+    return None
+
+
+def _committed(
+    location: Location, table: DeltaTable, columns: tuple[str, ...], run_id: str, seq: int
+) -> Written | None:
+    """What this output has already committed, from the log."""
+    if (table.transaction_version(run_id) or 0) < seq:
+        return None
+    for limit in (20, None):
+        for entry in table.history(limit):
+            if (entry.get(_RUN), entry.get(_OPERATION)) == (run_id, seq):
+                version = int(entry["version"])
+                return Written(int(entry[_ROWS]), columns, version, _files(location, version, run_id, seq))
+    raise fail("WriteFailed", f"run {run_id} has written {location} already, but the log no longer says what")
+
+
+def _files(location: Location, version: int, run_id: str, seq: int) -> tuple[str, ...]:
+    table = DeltaTable(table_root(location), version=version)
+    paths = pa.table(table.get_add_actions())["path"].to_pylist()
+    return tuple(sorted(f"{table_root(location)}/{p}" for p in paths if p.startswith(f"{quote(run_id)}-{seq}/")))
+
+
+def _added(folder: str, parts: Sequence[Part]) -> list[AddAction]:
+    now = int(time.time() * 1000)
+    return [
+        AddAction(quote(f"{folder}/{part.name}"), part.size, {}, now, True, json.dumps({"numRecords": part.rows}))
+        for part in parts
+    ]
+
+
+def _delta_schema(schema: T.StructType) -> Schema:
+    """Every column may be NULL: a later append need not know better."""
+    fields = [{**field.jsonValue(), "nullable": True, "metadata": {}} for field in schema.fields]
+    return Schema.from_json(json.dumps({"type": "struct", "fields": fields}))
+
+
+def _refuse(location: Location, table: DeltaTable, schema: T.StructType, mode: str) -> None:
+    """Say no to a table this output may not, or cannot, change."""
+    if mode == "error":
+        raise fail("WriteFailed", f"{location} is already there", hint="the output's mode is error")
+    protocol, metadata = table.protocol(), table.metadata()
+    needs = set(protocol.writer_features or ()) - _WRITER_FEATURES
+    if _PLAIN_WRITER < protocol.min_writer_version < _LISTED_WRITER:
+        needs.add(f"writer version {protocol.min_writer_version}")
+    if metadata.partition_columns:
+        needs.add(f"partitions by {', '.join(metadata.partition_columns)}")
+    if needs:
+        raise fail("WriteFailed", f"{location} uses what cannot be written yet: {', '.join(sorted(needs))}")
+    there = table_schema(table)
+    if mode == "append" and {f.name: f.dataType for f in there} != {f.name: f.dataType for f in schema}:
+        raise fail(
+            "WriteFailed",
+            f"{location} has the columns {columns_text(there)}; the output has {columns_text(schema)}",
+            hint="append needs the same columns; mode overwrite replaces them",
+        )

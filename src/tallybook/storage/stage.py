@@ -1,0 +1,95 @@
+"""Spark writes the rows of an output where nobody looks yet, and says what it has written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from tallybook.model.location import Location
+from tallybook.storage.base import quoted
+from tallybook.storage.files import exactly
+from tallybook.storage.scan import file_options, read_options
+
+_TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+
+
+@dataclass(frozen=True)
+class Written:
+    """What an output has written. `version` and `files` are what a reader needs to find these rows again."""
+
+    rows: int
+    columns: tuple[str, ...]
+    version: int | None = None
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Part:
+    """A written file that has rows."""
+
+    name: str
+    size: int
+    rows: int
+
+
+def stage(spark: SparkSession, frame: DataFrame, location: Location, path: str) -> tuple[Part, ...]:
+    """Write the rows into a folder, replacing what a killed attempt may have left in it.
+
+    Rows are counted in the files, not in the job: a counter inside the job counts a retried task twice. For Parquet
+    and ORC that reads footers, for CSV and JSON the text just written; the rows are never computed again.
+    """
+    format = "parquet" if location.source.type == "delta" else location.source.type
+    ready = _as_csv(frame, file_options(location).null_value) if format == "csv" else frame
+    ready.write.mode("overwrite").format(format).options(**_write_options(location)).save(path)
+    columns = T.StructType([T.StructField(name, T.StringType()) for name in frame.columns])
+    reader = spark.read.format(format).schema(columns).options(**read_options(location))
+    parts = reader.load(exactly(path)).groupBy("_metadata.file_name", "_metadata.file_size").count().collect()
+    return tuple(sorted((Part(row[0], row[1], row[2]) for row in parts), key=lambda part: part.name))
+
+
+def _write_options(location: Location) -> dict[str, str | bool]:
+    """How Spark is told to write a format, so that other readers see the same values.
+
+    Parquet timestamps are microseconds in UTC, not INT96. Text keeps its spaces and a timestamp its microseconds,
+    both of which Spark cuts unless told. JSON writes NULLs, so that each row names every column.
+    """
+    match location.source.type:
+        case "parquet" | "delta":
+            return {
+                "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+                "spark.sql.parquet.writeLegacyFormat": "false",
+            }
+        case "json":
+            return {"ignoreNullFields": False, "timestampFormat": _TIMESTAMP, "timeZone": "UTC", "encoding": "UTF-8"}
+        case "csv":
+            csv = file_options(location)
+            return {
+                "sep": csv.delimiter,
+                "header": csv.has_header,
+                "nullValue": csv.null_value,
+                "escape": '"',
+                "ignoreLeadingWhiteSpace": False,
+                "ignoreTrailingWhiteSpace": False,
+                "timestampFormat": _TIMESTAMP,
+                "timeZone": "UTC",
+                "encoding": "UTF-8",
+            }
+    return {}
+
+
+def _as_csv(frame: DataFrame, null_value: str) -> DataFrame:
+    """Decimals as plain digits (Spark writes 0E-10), and no empty line for a row whose only value is NULL: readers
+    skip empty lines."""
+    decimals = {field.name for field in frame.schema.fields if isinstance(field.dataType, T.DecimalType)}
+    columns = {name: quoted(name).cast("string") if name in decimals else quoted(name) for name in frame.columns}
+    if len(columns) == 1 and not null_value:
+        columns = {name: F.coalesce(value.cast("string"), F.lit("")) for name, value in columns.items()}
+    return frame.select(*(value.alias(name) for name, value in columns.items()))
+
+
+def columns_text(schema: T.StructType) -> str:
+    """Columns as a message lists them."""
+    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)

@@ -1,0 +1,35 @@
+"""Writing the rows of an output: a reader sees all of it or none, and a retry by the same run changes nothing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pyspark.sql import DataFrame, SparkSession
+
+from tallybook.errors import fail
+from tallybook.model.location import Location
+from tallybook.storage.commit import write_delta
+from tallybook.storage.plain import write_plain
+from tallybook.storage.stage import Written
+
+WriteMode = Literal["overwrite", "append", "error"]
+
+
+def write(
+    spark: SparkSession, frame: DataFrame, location: Location, *, mode: WriteMode, run_id: str, seq: int
+) -> Written:
+    """Write a frame to a location. `run_id` and `seq` name the output: writing it again replaces what it wrote.
+
+    A failure inside the frame's own computation comes out as Spark raised it; everything about the destination is
+    a WriteFailed.
+    """
+    match location.source.type:
+        case "delta":
+            return write_delta(spark, frame, location, mode=mode, run_id=run_id, seq=seq)
+        case "spark_catalog" | "database":
+            raise fail(
+                "WriteFailed",
+                f"datasource '{location.source.id}' is of type {location.source.type}, which cannot be written yet",
+                hint="write to a datasource of type delta; Spark and databases can read it from there",
+            )
+    return write_plain(spark, frame, location, mode=mode, run_id=run_id, seq=seq)
