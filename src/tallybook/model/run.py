@@ -117,4 +117,6 @@ class Snapshot(Entity):
     run_timestamp: datetime
     datasets: tuple[DatasetUse, ...]
     resolver_snapshots: tuple[ResolverSnapshot, ...]
+    destinations: dict[str, Json] = {}
+    """Where each output goes, by seq."""
     engine_version: str

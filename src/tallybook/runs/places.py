@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import cast
 
 from pydantic import TypeAdapter
 
@@ -97,7 +96,7 @@ class Places:
 def format_of(path: str) -> FileFormat:
     """By what the path ends with, else Parquet."""
     suffix = PurePosixPath(path).suffix.removeprefix(".")
-    return cast(FileFormat, suffix) if suffix in FILE_FORMATS else "parquet"
+    return suffix if suffix in FILE_FORMATS else "parquet"
 
 
 def location_to_json(location: Location) -> Json:

@@ -1,0 +1,149 @@
+"""Executes a plan under the eyes of the store: outputs written once, operations noted, failures told and kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from tallybook.engine.failures import explain_failure
+from tallybook.engine.interrupt import interruptible
+from tallybook.engine.pipeline import Listener, Pipeline
+from tallybook.engine.plan import Plan
+from tallybook.engine.session import log_file
+from tallybook.engine.tables import LocatedTables
+from tallybook.errors import Problem, ProblemError, RunError, TallybookError
+from tallybook.model.location import Location
+from tallybook.model.period import Calendar
+from tallybook.model.run import OperationResult, OutputResult, Run
+from tallybook.operations.base import Step
+from tallybook.operations.output import OutputStep
+from tallybook.project.catalog import registered_dataset
+from tallybook.runs.places import location_to_json
+from tallybook.runs.recording import body_of
+from tallybook.storage.write import write
+from tallybook.store.heartbeat import beating
+from tallybook.store.store import Store
+
+
+@dataclass
+class Execution(Listener):
+    """One attempt at a run."""
+
+    store: Store
+    spark: SparkSession
+    run: Run
+    plan: Plan
+    calendar: Calendar
+    watcher: Listener = field(default_factory=Listener)
+    outputs: list[OutputResult] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    _pending: list[OperationResult] = field(default_factory=list)
+    _current: Step | None = None
+
+    def execute(self) -> DataFrame:
+        """Runs every step; the run ends completed, failed or cancelled, whatever happens."""
+        pipeline = self._pipeline()
+        try:
+            with beating(self.store, self.run), interruptible(self.spark):
+                frame = pipeline.run(self._write, self)
+            self._note_pending()
+            self.store.complete_run(self.run)
+            return frame
+        except KeyboardInterrupt:
+            self.store.cancel_run(self.run)
+            raise
+        except PySparkException as error:
+            raise self._failed([explain_failure(error, pipeline, self._current)]) from error
+        except ProblemError as error:
+            raise self._failed(error.problems) from error
+        except TallybookError:
+            raise
+        except Exception as error:
+            problem = Problem("InternalError", f"{type(error).__name__}: {error}")
+            raise self._failed([problem]) from error
+        finally:
+            pipeline.release()
+
+    def _pipeline(self) -> Pipeline:
+        plan = self.plan
+        tables = LocatedTables(self.spark, plan.locations, plan.facts.period, self.calendar)
+        return Pipeline(self.spark, plan.input, plan.schema, plan.steps, plan.facts, tables)
+
+    def started(self, step: Step) -> None:
+        self._current = step
+        self.watcher.started(step)
+
+    def finished(self, step: Step, seconds: float) -> None:
+        """Operations count as done when an output that needs them is: until then nothing was computed."""
+        done = OperationResult(seq=step.seq, name=step.name, type=step.type, duration_ms=round(seconds * 1000))
+        self._pending.append(done)
+        if isinstance(step, OutputStep):
+            self._note_pending()
+        self.watcher.finished(step, seconds)
+
+    def _note_pending(self, before: int | None = None) -> None:
+        for result in self._pending:
+            if before is None or result.seq < before:
+                self.store.record_operation(self.run, result)
+        self._pending.clear()
+
+    def _failed(self, problems: Collection[Problem]) -> RunError:
+        known = [problem.within(project=self.plan.project_id) for problem in problems]
+        at = known[0].seq if known[0].seq is not None else (self._current.seq if self._current else None)
+        placed = [problem if at is None else problem.within(seq=at) for problem in known]
+        if placed[0].seq is not None:
+            self._note_pending(before=placed[0].seq)
+        self.store.fail_run(self.run, placed[0])
+        log = log_file(self.spark)
+        return RunError(placed, run_id=self.run.id, log=str(log) if log else None)
+
+    def _write(self, step: OutputStep, frame: DataFrame) -> None:
+        """Writes an output unless an earlier attempt has; then registers it."""
+        done = next((result for result in self.store.output_results(self.run.id) if result.seq == step.seq), None)
+        if done is None or not done.committed:
+            done = self._write_rows(step, frame)
+        if step.register_as is not None and done.dataset_version is None:
+            done = self._register(step, done)
+        self.outputs.append(done)
+
+    def _write_rows(self, step: OutputStep, frame: DataFrame) -> OutputResult:
+        place = self.plan.destinations[step.seq]
+        self.store.record_output(self.run, OutputResult(seq=step.seq, place=str(place)))
+        begun = time.monotonic()
+        written = write(self.spark, frame, place, mode=step.mode, run_id=self.run.id, seq=step.seq)
+        result = OutputResult(
+            seq=step.seq,
+            place=str(place),
+            rows_written=written.rows,
+            columns_written=written.columns,
+            write_duration_ms=round((time.monotonic() - begun) * 1000),
+            delta_version=written.version,
+            committed=True,
+        )
+        self.store.record_output(self.run, result)
+        return result
+
+    def _register(self, step: OutputStep, done: OutputResult) -> OutputResult:
+        """After the write; if it fails the rows are there all the same, so the run goes on with a warning."""
+        if self.run.sandbox:
+            self._warn(f"output {step.seq} went to the sandbox and is not registered as '{step.register_as}'")
+            return done
+        try:
+            dataset = registered_dataset(step)
+            place = self.plan.destinations[step.seq]
+            reads = location_to_json(Location(place.source, place.target, version=done.delta_version))
+            made = self.store.register_dataset(dataset.id, body_of(dataset), self.run, step.seq, reads)
+        except TallybookError as error:
+            self._warn(f"output {step.seq} was written but not registered as '{step.register_as}': {error.message}")
+            return done
+        registered = done.model_copy(update={"dataset_id": made.dataset_id, "dataset_version": made.version})
+        self.store.record_output(self.run, registered)
+        return registered
+
+    def _warn(self, message: str) -> None:
+        self.warnings.append(message)
+        self.store.warn_run(self.run, message)

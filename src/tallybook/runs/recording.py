@@ -1,0 +1,67 @@
+"""The files of a workspace recorded in the store, and the store read back as what a run is bound to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tallybook.model.base import Entity
+from tallybook.model.dataset import Dataset
+from tallybook.model.location import Location
+from tallybook.model.state import Json, Kind, Recorded
+from tallybook.project.catalog import Catalog
+from tallybook.project.load import Definitions
+from tallybook.runs.places import location_from_json
+from tallybook.store.store import Store
+
+
+def body_of(entity: Entity) -> Json:
+    """A definition as it is recorded: what the file says, without the version the system counts."""
+    return entity.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"version"})
+
+
+def bodies(definitions: Definitions) -> Iterator[tuple[Kind, str, Json]]:
+    """Everything the files define that could be read."""
+    kinds: tuple[tuple[Kind, dict[str, object]], ...] = (
+        ("calendar", dict(definitions.calendars)),
+        ("datasource", dict(definitions.datasources)),
+        ("resolver", dict(definitions.resolvers)),
+        ("dataset", dict(definitions.datasets)),
+    )
+    for kind, entries in kinds:
+        for id, entry in entries.items():
+            yield kind, id, body_of(entry.entity)  # type: ignore[attr-defined]  # every entry has an entity
+    for id, project in definitions.projects.items():
+        if project.project is not None:
+            yield "project", id, body_of(project.project)
+
+
+def record(store: Store, definitions: Definitions) -> tuple[Recorded, ...]:
+    """Records the files; what changed becomes a new version."""
+    return store.record_all(bodies(definitions))
+
+
+@dataclass(frozen=True)
+class Known:
+    """Every dataset version the store knows, and where registered ones keep their rows."""
+
+    catalog: Catalog
+    registered: dict[tuple[str, int], Location]
+
+
+def known_datasets(store: Store) -> Known:
+    """Reads back what was recorded and registered."""
+    catalog = Catalog()
+    registered: dict[tuple[str, int], Location] = {}
+    for newest in store.all_latest("dataset"):
+        for definition in store.versions("dataset", newest.id):
+            catalog.add(dataset_from(definition.body, definition.version))
+            registration = store.registration(newest.id, definition.version)
+            if registration is not None:
+                registered[newest.id, definition.version] = location_from_json(registration.reads)
+    return Known(catalog, registered)
+
+
+def dataset_from(body: Json, version: int) -> Dataset:
+    """A dataset version from its recorded body."""
+    return Dataset.model_validate({**body, "version": version}, strict=False)

@@ -1,0 +1,78 @@
+"""What a run was, written down so that it can be repeated; and the plan made again from that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tallybook.engine.facts import RunFacts
+from tallybook.engine.plan import Plan, make_plan
+from tallybook.model.location import Location
+from tallybook.model.period import Period
+from tallybook.model.run import DatasetUse, ResolverSnapshot, Run, Snapshot
+from tallybook.operations.schema import SourceTable
+from tallybook.project.bind import bind_project
+from tallybook.project.catalog import Catalog
+from tallybook.project.model import Project
+from tallybook.runs.places import location_from_json, location_to_json
+from tallybook.runs.recording import body_of, dataset_from
+from tallybook.store.store import Store
+
+
+def take_snapshot(plan: Plan, project: Project, resolver_versions: Mapping[str, int], engine_version: str) -> Snapshot:
+    """The plan of a run as the store keeps it."""
+    used = dict.fromkeys((source.dataset.id, source.dataset.version) for source in plan.locations)
+    return Snapshot(
+        project=body_of(project),
+        project_version=plan.project_version,
+        period=plan.facts.period.model_dump(mode="json"),
+        as_of=plan.facts.as_of,
+        run_timestamp=plan.facts.timestamp,
+        datasets=tuple(DatasetUse(dataset_id=id, dataset_version=version) for id, version in used),
+        resolver_snapshots=tuple(
+            _resolver_snapshot(source, locations, resolver_versions) for source, locations in plan.locations.items()
+        ),
+        destinations={str(seq): location_to_json(location) for seq, location in plan.destinations.items()},
+        engine_version=engine_version,
+    )
+
+
+def _resolver_snapshot(
+    source: SourceTable, locations: tuple[Location, ...], versions: Mapping[str, int]
+) -> ResolverSnapshot:
+    resolver = locations[0].resolver if locations else None
+    return ResolverSnapshot(
+        dataset_id=source.dataset.id,
+        dataset_version=source.dataset.version,
+        table=source.table.name,
+        resolver_id=resolver,
+        resolver_version=versions.get(resolver) if resolver is not None else None,
+        rule=locations[0].rule if locations else None,
+        locations=tuple(location_to_json(location) for location in locations),
+    )
+
+
+def plan_again(run: Run, snapshot: Snapshot, store: Store) -> Plan:
+    """The plan of a recorded run: same operations, dataset versions and places, whatever the files say now."""
+    project = Project.model_validate({**snapshot.project, "version": snapshot.project_version}, strict=False)
+    catalog = Catalog()
+    for use in snapshot.datasets:
+        definition = store.definition("dataset", use.dataset_id, use.dataset_version)
+        assert definition is not None, f"dataset {use.dataset_id} v{use.dataset_version} was recorded"
+        catalog.add(dataset_from(definition.body, definition.version))
+    places = {
+        (kept.dataset_id, kept.dataset_version, kept.table): tuple(map(location_from_json, kept.locations))
+        for kept in snapshot.resolver_snapshots
+    }
+    facts = RunFacts(
+        run_id=run.id,
+        period=Period.model_validate(snapshot.period, strict=False),
+        as_of=snapshot.as_of,
+        timestamp=snapshot.run_timestamp,
+        epoch_ms=run.id_epoch_ms,
+    )
+    return make_plan(
+        bind_project(project, project.operations, catalog),
+        facts,
+        lambda source: places[source.dataset.id, source.dataset.version, source.table.name],
+        lambda step: location_from_json(snapshot.destinations[str(step.seq)]),
+    )
