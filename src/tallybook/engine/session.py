@@ -10,6 +10,7 @@ Spark reads by itself (`spark-submit`, `SPARK_*`, `spark-defaults.conf`); the de
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -43,8 +44,13 @@ def get_session(settings: SparkSettings | None = None, *, log_dir: Path | None =
         settings = settings or SparkSettings()
         _check(settings.conf, "remove from `spark.conf` of tallybook.yaml: {key}")
         spark = _start(settings, _new_log(log_dir))
-    _check({key: spark.conf.get(key) or "" for key in NEEDS}, 'spark.conf.set("{key}", "{wanted}")')
+    check_session(spark)
     return spark
+
+
+def check_session(spark: SparkSession) -> None:
+    """Refuses a session whose settings would change results; they are never changed for it."""
+    _check({key: spark.conf.get(key) or "" for key in NEEDS}, 'spark.conf.set("{key}", "{wanted}")')
 
 
 def log_file(spark: SparkSession) -> Path | None:
@@ -81,8 +87,14 @@ def _start(settings: SparkSettings, log: Path) -> SparkSession:
             return start_connect(remote, _DEFAULTS | chosen, log)
         return start_connect_server(chosen | {"spark.master": remote}, _DEFAULTS, log)
     except (PySparkException, Py4JError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise SessionError(f"Spark did not start: {reason}", hint=f"its log is {log}") from error
+        raise SessionError(f"Spark did not start: {_reason(error, log)}", hint=f"its log is {log}") from error
+
+
+def _reason(error: Exception, log: Path) -> str:
+    """The first complaint in the log; PySpark often knows no more than that the JVM is gone."""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    complaint = re.search(r"Exception: (.+)|^((?:Error:|Improperly|Invalid|Unrecognized) .+)", text, flags=re.MULTILINE)
+    return (complaint[1] or complaint[2]) if complaint else str(error).strip().partition("\n")[0]
 
 
 def _new_log(folder: Path | None) -> Path:

@@ -17,7 +17,7 @@ from tallybook.store.store import Store
 
 def body_of(entity: Entity) -> Json:
     """A definition as it is recorded: what the file says, without the version the system counts."""
-    return entity.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"version"})
+    return entity.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"version"})
 
 
 def bodies(definitions: Definitions) -> Iterator[tuple[Kind, str, Json]]:

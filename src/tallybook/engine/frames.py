@@ -1,0 +1,134 @@
+"""Operations over frames a caller has in hand, in the caller's own session: notebooks, scenario tests, other jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from pydantic import TypeAdapter
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from tallybook.engine.facts import RunFacts
+from tallybook.engine.pipeline import Pipeline
+from tallybook.engine.session import check_session
+from tallybook.errors import UsageError, ValidationError
+from tallybook.expressions.compile import spark_type
+from tallybook.model.columns import PERIOD, RESERVED, ColumnDef, ColumnType, decimal
+from tallybook.model.dataset import Dataset, Table
+from tallybook.model.location import Location
+from tallybook.model.period import GREGORIAN, Calendar, Period
+from tallybook.operations.base import Operation
+from tallybook.operations.output import OutputStep
+from tallybook.operations.schema import SourceTable
+from tallybook.project.bind import bind_project
+from tallybook.project.catalog import Catalog
+from tallybook.project.model import AnyOperation, ProjectHead
+from tallybook.rows.ids import POSITION
+
+_OPERATIONS: TypeAdapter[tuple[AnyOperation, ...]] = TypeAdapter(tuple[AnyOperation, ...])
+
+
+@dataclass(frozen=True)
+class FrameTables:
+    """Tables that are frames already, by dataset id and table name."""
+
+    frames: Mapping[tuple[str, str], DataFrame]
+    period: str
+
+    def rows(self, source: SourceTable) -> DataFrame:
+        frame = self.frames[source.dataset.id, source.table.name]
+        return frame if POSITION in frame.columns else frame.withColumn(POSITION, F.monotonically_increasing_id())
+
+    def periods(self, _source: SourceTable) -> Sequence[str]:
+        return [self.period]
+
+    @property
+    def reads(self) -> Sequence[tuple[Location, Table]]:
+        return []
+
+
+def apply_operations(
+    frame: DataFrame,
+    operations: Sequence[Operation | Mapping[str, Any]],
+    *,
+    period: str | Period,
+    table: str = "rows",
+    sources: Mapping[str, DataFrame] | None = None,
+    selectors: Mapping[str, str] | None = None,
+    as_of: date | None = None,
+    timestamp: datetime | None = None,
+    calendar: Calendar = GREGORIAN,
+) -> DataFrame:
+    """The working dataset after the operations, with system columns; nothing is written and nothing is computed yet.
+
+    `table` is the name expressions read the frame by, `sources` are the frames joins and appends name as datasets.
+    A frame with a `_period` column is filtered to the period. Ids are those of a run of their own: unique among the
+    rows of one call.
+    """
+    check_session(frame.sparkSession)
+    moment = timestamp or datetime.now(UTC)
+    span = calendar.period(period) if isinstance(period, str) else period
+    given = {table: frame, **(sources or {})}
+    datasets = {name: dataset_of(name, each) for name, each in given.items()}
+    head = ProjectHead(id="apply", name="apply", input_dataset_id=table, selectors=dict(selectors or {}))
+    bound = bind_project(head, _read(operations), Catalog.of(datasets))
+    if bound.problems:
+        raise ValidationError(bound.problems)
+    if any(isinstance(step, OutputStep) for step in bound.steps):
+        raise UsageError("operations on a frame cannot have an output", "write the frame that comes back")
+    assert bound.input is not None and bound.schema is not None
+    facts = RunFacts("apply", span, as_of or span.start_date, moment, int(moment.timestamp() * 1000))
+    tables = FrameTables(
+        {(name, datasets[name].main_table.name): conformed(each, datasets[name]) for name, each in given.items()},
+        span.identifier,
+    )
+    pipeline = Pipeline(frame.sparkSession, bound.input, bound.schema, bound.steps, facts, tables)
+    return pipeline.run(lambda _step, _frame: None)
+
+
+def _read(operations: Sequence[Operation | Mapping[str, Any]]) -> tuple[Operation, ...]:
+    bodies = [
+        operation.model_dump(by_alias=True) if isinstance(operation, Operation) else dict(operation)
+        for operation in operations
+    ]
+    return _OPERATIONS.validate_python(bodies, strict=False)
+
+
+def dataset_of(name: str, frame: DataFrame) -> Dataset:
+    """The dataset a frame could be: its columns and their types, by period where it has that column."""
+    columns = tuple(
+        ColumnDef(name=field.name, type=column_type(field), nullable=field.nullable)
+        for field in frame.schema.fields
+        if field.name not in RESERVED and field.name != POSITION
+    )
+    mode = "period" if PERIOD in frame.columns else "none"
+    return Dataset(id=name, name=name, main_table=Table(name=name, temporal_mode=mode, columns=columns))
+
+
+def column_type(field: T.StructField) -> ColumnType:
+    """The type of a Spark column; UsageError for those an exact calculation cannot have."""
+    type = field.dataType
+    if isinstance(type, T.DecimalType):
+        return decimal(type.precision, type.scale)
+    if isinstance(type, T.ByteType | T.ShortType | T.IntegerType | T.LongType):
+        return ColumnType("integer")
+    simple = {T.StringType: "string", T.BooleanType: "boolean", T.DateType: "date", T.TimestampType: "timestamp"}
+    kind = simple.get(type.__class__)
+    if kind is None:
+        hint = "cast it to a decimal first" if isinstance(type, T.FractionalType) else "drop it or cast it first"
+        raise UsageError(f"column '{field.name}' is {type.simpleString()}, which is no type of Tallybook", hint)
+    return ColumnType(kind)
+
+
+def conformed(frame: DataFrame, dataset: Dataset) -> DataFrame:
+    """The frame at the types of the dataset; system columns it has are kept as they are."""
+    types = dataset.main_table.business_types
+
+    def column(name: str) -> Column:
+        return F.col(f"`{name}`").cast(spark_type(types[name])).alias(name) if name in types else F.col(f"`{name}`")
+
+    return frame.select(*(column(name) for name in frame.columns))
