@@ -1,0 +1,82 @@
+# `make` lists the targets. Every one of them may be the first command on a fresh clone.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+# The suite tests the package's own pytest plugin from the outside, so it does not load it.
+PYTEST := $(BIN)/pytest -p no:tallybook
+BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-long test-cluster test-connect check format docs mutants lock clean distclean $(BENCHES)
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
+	@for name in $(BENCHES); do \
+		printf '  %-16s %s\n' "$$name" "$$(sed -n '1s/"""//gp' "benchmarks/$${name#bench-}.py")"; \
+	done
+	@echo; echo '  PYTHON=python3.12 picks the Python of a new .venv; ARGS="-k name" goes to pytest and the benchmarks.'
+
+install: $(INSTALLED) ## Create .venv with the locked versions and the package itself
+
+$(INSTALLED): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo 'Tallybook needs Python 3.11 or newer. Name one: make install PYTHON=python3.12' >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo 'Installing into .venv; the first time Spark is fetched, which takes a few minutes.' >&2
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+demo: $(INSTALLED) ## Check the example workspace examples/orders
+	$(BIN)/tallybook validate --workspace examples/orders
+
+test: $(INSTALLED) ## Run the tests that take seconds each
+	$(PYTEST) $(ARGS)
+
+test-long: $(INSTALLED) ## Run the tests that take minutes
+	$(PYTEST) -m long $(ARGS)
+
+test-cluster: $(INSTALLED) ## Run the tests on a local cluster of worker processes
+	TALLYBOOK_TEST_MASTER='local-cluster[2,1,1024]' $(PYTEST) -m 'not long and not connect' $(ARGS)
+
+test-connect: $(INSTALLED) ## Run the tests through Spark Connect
+	TALLYBOOK_TEST_REMOTE='local[2]' $(PYTEST) -m 'not long and not cluster' $(ARGS)
+
+check: $(INSTALLED) ## Lint, check format, types and the direction of imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(PYTEST) tests/test_architecture.py
+
+format: $(INSTALLED) ## Fix what lint and format can fix
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+docs: $(INSTALLED) ## Rewrite the generated reference pages and the JSON Schema
+	$(PYTEST) --update-golden -k 'reference or schema'
+
+$(BENCHES): bench-%: benchmarks/%.py $(INSTALLED)
+	$(BIN)/python $< $(ARGS)
+
+mutants: $(INSTALLED) ## Break the code in small ways and see whether a test notices
+	$(BIN)/mutmut run $(ARGS)
+
+# Resolved with the oldest supported Python, whose dependencies the newer ones can install too. pip-compile drops the
+# markers of extras, so the one that matters is put back.
+lock: $(INSTALLED) ## Resolve all versions anew into requirements.lock
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { \
+		echo 'Lock with Python 3.11: make distclean lock PYTHON=python3.11' >&2; exit 1; }
+	@$(BIN)/pip-compile --quiet --upgrade --allow-unsafe --extra dev --extra postgresql --strip-extras \
+		--no-header --no-annotate --no-emit-options --output-file .venv/requirements.lock pyproject.toml
+	@{ echo '# Written by `make lock`, read by `make install`.'; \
+		sed -e '/^#/d' -e '/^$$/d' -e "s/^pgserver==.*/& ; python_version < '3.13'/" .venv/requirements.lock; \
+	} > requirements.lock
+
+clean: ## Remove caches and what runs of the examples wrote
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis mutants build dist src/*.egg-info spark-warehouse
+	rm -rf examples/*/.tallybook examples/*/warehouse examples/*/reports examples/month_close/data/journal
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## Remove .venv as well
+	rm -rf .venv
