@@ -26,20 +26,22 @@ TINY = {
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     remote = os.environ.get("TALLYBOOK_TEST_REMOTE")
     master = None if remote else os.environ.get("TALLYBOOK_TEST_MASTER", "local[2]")
     with pytest.MonkeyPatch.context() as patch:
         if master and master.startswith("local-cluster"):
-            patch.setenv("SPARK_HOME", str(spark_home_copy(tmp_path_factory.mktemp("spark-home"))))
+            patch.setenv("SPARK_HOME", str(request.getfixturevalue("spark_home")))
         settings = SparkSettings(master=master, remote=remote, conf=TINY)
         session = get_session(settings, log_dir=tmp_path_factory.mktemp("spark-log"))
         yield session
         session.stop()
 
 
-def spark_home_copy(folder: Path) -> Path:
+@pytest.fixture(scope="session")
+def spark_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home of links: the workers of a local cluster write their folders into it, not into the installed package."""
+    folder = tmp_path_factory.mktemp("spark-home")
     for entry in Path(pyspark.__file__).parent.iterdir():
         (folder / entry.name).symlink_to(entry)
     return folder

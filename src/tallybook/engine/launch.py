@@ -6,10 +6,12 @@ streams on a log file, and Python's loggers write to the same file.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
 import secrets
+import shutil
 import socket
 import sys
 import tempfile
@@ -63,6 +65,8 @@ def start_classic(chosen: dict[str, str], defaults: dict[str, str], log: Path) -
     known = _read_by_spark() | chosen
     is_local = known.get("spark.master", "local").startswith("local")
     defaults = _JVM | (_laptop() if is_local else {}) | defaults
+    if is_local and known.get("spark.sql.catalogImplementation") != "hive":
+        defaults |= _warehouse()
     with _environment(_variables(is_local)), log.open("ab") as output:
         if SparkContext._gateway is None:
             conf = SparkConf().setAll(list((defaults | known).items()))
@@ -114,8 +118,14 @@ def _laptop() -> dict[str, str]:
         "spark.driver.memory": f"{min(max(1024, _memory_mib() // 2), _LARGEST_HEAP_MIB)}m",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": str(max(16, 4 * (os.cpu_count() or 1))),
-        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / f"tallybook-warehouse-{os.getpid()}"),
     }
+
+
+def _warehouse() -> dict[str, str]:
+    """Without a metastore the catalog's tables end with the process; so do their files, outside the current folder."""
+    folder = tempfile.mkdtemp(prefix="tallybook-warehouse-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return {"spark.sql.warehouse.dir": folder}
 
 
 def _memory_mib() -> int:
