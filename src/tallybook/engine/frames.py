@@ -18,7 +18,7 @@ from tallybook.engine.session import check_session
 from tallybook.errors import UsageError, ValidationError
 from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import PERIOD, RESERVED, ColumnDef, ColumnType, decimal
-from tallybook.model.dataset import Dataset, Table
+from tallybook.model.dataset import Dataset, Table, TemporalMode
 from tallybook.model.location import Location
 from tallybook.model.period import GREGORIAN, Calendar, Period
 from tallybook.operations.base import Operation
@@ -105,7 +105,7 @@ def dataset_of(name: str, frame: DataFrame) -> Dataset:
         for field in frame.schema.fields
         if field.name not in RESERVED and field.name != POSITION
     )
-    mode = "period" if PERIOD in frame.columns else "none"
+    mode: TemporalMode = "period" if PERIOD in frame.columns else "none"
     return Dataset(id=name, name=name, main_table=Table(name=name, temporal_mode=mode, columns=columns))
 
 
