@@ -235,7 +235,8 @@ def check_column_name(binding: Binding, name: str, *path: str | int) -> bool:
             hint="letters, digits and _, not beginning with a digit",
         )
         return False
-    twin = next((known for known in binding.before.columns if known != name and known.lower() == name.lower()), None)
+    known = binding.before.columns
+    twin = None if name in known else next((other for other in known if other.lower() == name.lower()), None)
     if twin is not None:
         binding.report(
             "DuplicateColumn", f"'{name}' differs from column '{twin}' by case only", *path, hint=f"write '{twin}'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tallybook.expressions.scope import Scope, ScopeTable
 from tallybook.model.columns import ALIASES, PERIOD, VALID_FROM, VALID_TO, ColumnType
@@ -49,8 +50,8 @@ class WorkingSchema:
     open: bool = False
     """True after an operation that could not be read: columns may be missing here."""
 
-    @property
-    def columns(self) -> dict[str, ColumnType]:
+    @cached_property
+    def columns(self) -> Mapping[str, ColumnType]:
         return {**self.business, **self.system}
 
     def scope(self) -> Scope:

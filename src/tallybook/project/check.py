@@ -22,22 +22,23 @@ def check(definitions: Definitions, catalog: Catalog | None = None) -> Checked:
     checked.problems += definitions.problems
     for one in CHECKS:
         checked.problems += one(checked)
-    checked.problems.sort(key=_file_order)
+    checked.problems.sort(key=file_order)
     return checked
 
 
-def _file_order(problem: Problem) -> tuple[str, int, int]:
+def file_order(problem: Problem) -> tuple[str, int, int]:
+    """Sorts problems as a reader meets them."""
     place = problem.place
     return (place.file, place.line, place.column) if place else ("", 0, 0)
 
 
 def check_settings(checked: Checked) -> Iterator[Problem]:
     """The default calendar exists."""
-    settings = checked.definitions.settings
-    if settings is not None and checked.calendar is None:
+    settings, part = checked.definitions.settings, checked.definitions.settings_part
+    if settings is not None and part is not None and checked.calendar is None:
         calendars = [*checked.definitions.calendars, GREGORIAN.id]
         message = f"there is no calendar '{settings.calendar}'"
-        yield Problem("CalendarNotFound", message, did_you_mean(str(settings.calendar), calendars), path="calendar")
+        yield part.problem(("calendar",), "CalendarNotFound", message, did_you_mean(str(settings.calendar), calendars))
 
 
 CHECKS: tuple[Callable[[Checked], Iterator[Problem]], ...] = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -66,9 +67,15 @@ def read_entity(type: Any, part: Part, value: Any = None) -> tuple[Any | None, l
     """The entity a part of a document describes, or every problem that keeps it from being one."""
     raw = part.value() if value is None else value
     try:
-        return TypeAdapter(type).validate_python(raw), []
+        return _adapter(type).validate_python(raw), []
     except ValidationError as error:
         return None, [_problem(details, type, part) for details in error.errors()]
+
+
+@cache
+def _adapter(type: Any) -> TypeAdapter[Any]:
+    """Building one takes longer than reading with it."""
+    return TypeAdapter(type)
 
 
 def _problem(details: ErrorDetails, type: Any, part: Part) -> Problem:

@@ -16,6 +16,7 @@ from tallybook.model.resolver import Resolver
 from tallybook.model.settings import Settings
 from tallybook.operations.base import Operation
 from tallybook.project.entities import Part, read_entity
+from tallybook.project.environment import overridden
 from tallybook.project.model import AnyOperation, Project, ProjectHead
 from tallybook.project.yaml import Document, load_documents
 from tallybook.source import Place
@@ -56,6 +57,7 @@ class Definitions:
 
     root: Path
     settings: Settings | None = None
+    settings_part: Part | None = None
     projects: dict[str, ProjectEntry] = field(default_factory=dict)
     datasets: dict[str, Entry[Dataset]] = field(default_factory=dict)
     resolvers: dict[str, Entry[Resolver]] = field(default_factory=dict)
@@ -82,7 +84,7 @@ def load_definitions(root: Path) -> Definitions:
         definitions.problems += problems
         for document in documents:
             if name == SETTINGS_FILE:
-                _add_settings(definitions, document)
+                _add_settings(definitions, Part(document, ()))
             else:
                 _add_document(definitions, document)
     return definitions
@@ -99,10 +101,15 @@ def _files(root: Path) -> Iterator[Path]:
         yield from (here / name for name in sorted(files) if name.endswith((".yaml", ".yml")))
 
 
-def _add_settings(definitions: Definitions, document: Document) -> None:
-    settings, problems = read_entity(Settings, Part(document, ()))
+def _add_settings(definitions: Definitions, part: Part) -> None:
+    if definitions.settings_part is not None:
+        hint = "datasets, projects and the like go into files of their own"
+        definitions.problems.append(part.problem((), "InvalidYaml", f"{SETTINGS_FILE} has one document only", hint))
+        return
+    settings, problems = read_entity(Settings, part)
     definitions.problems += problems
-    definitions.settings = settings
+    definitions.settings_part = part
+    definitions.settings = settings and overridden(settings, os.environ)
 
 
 def _add_document(definitions: Definitions, document: Document) -> None:
@@ -147,7 +154,7 @@ def _put(definitions: Definitions, known: dict[str, Any], id: str, entry: Any, p
         return
     first: Place = known[id].part.place(("id",))
     message = f"the {part.path[0]} '{id}' is already defined at {first}"
-    definitions.problems.append(Problem("DuplicateId", message, "choose another id", part.place(("id",)), path="id"))
+    definitions.problems.append(part.problem(("id",), "DuplicateId", message, "choose another id"))
 
 
 def _add_project(definitions: Definitions, part: Part) -> None:

@@ -1,0 +1,63 @@
+"""`tallybook expr`: what an expression means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tallybook.cli.app import JsonOption, WorkspaceOption, app
+from tallybook.cli.screen import emit, say
+
+if TYPE_CHECKING:
+    from tallybook.project.explain import Explanation
+
+
+@app.command()
+def expr(
+    expression: Annotated[str, typer.Argument(help='The expression, in quotes: \'IF(amount > 0, "in", "out")\'.')],
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", "-d", help="The dataset whose columns and lookups it may read.")
+    ] = None,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Check an expression and say what it means: its type, the functions it calls, the columns it reads."""
+    from tallybook.project.explain import explain
+    from tallybook.workspace import Workspace
+
+    scope = Workspace.open(workspace).columns_of(dataset) if dataset else None
+    found = explain(expression, scope)
+    if json:
+        emit(_document(found))
+    else:
+        say(_text(found))
+
+
+def _document(found: Explanation) -> dict[str, object]:
+    return {
+        "expression": found.text,
+        "type": found.type and str(found.type),
+        "aggregate": found.aggregate,
+        "functions": [
+            {"name": one.name, "signature": one.signature, "meaning": one.summary} for one in found.functions
+        ],
+        "columns": [{"name": name, "type": type and str(type)} for name, type in found.columns.items()],
+        "problems": [],
+        "count": 0,
+    }
+
+
+def _text(found: Explanation) -> str:
+    type = "depends on its columns: name their dataset with --dataset" if found.type is None else str(found.type)
+    lines = [f"expression  {found.text}", f"type        {type}"]
+    if found.aggregate:
+        lines.append("use         in `aggregate`, or in the `aggregation` of `append`")
+    lines += _listed("columns", [(name, str(type or "")) for name, type in found.columns.items()])
+    lines += _listed("functions", [(one.signature, one.summary) for one in found.functions])
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _listed(title: str, rows: list[tuple[str, str]]) -> list[str]:
+    width = max((len(name) for name, _ in rows), default=0)
+    return [f"{title if index == 0 else '':<12}{name:<{width}}  {said}" for index, (name, said) in enumerate(rows)]

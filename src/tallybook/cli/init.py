@@ -1,0 +1,31 @@
+"""`tallybook init`: a small workspace that validates, runs and has a test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tallybook.cli.app import JsonOption, WorkspaceOption, app
+from tallybook.cli.screen import emit, say
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to make it; by default here.")] = Path(),
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Make a small workspace to start from. Files that are there already are never overwritten."""
+    from tallybook.cli.scaffold import make_workspace
+
+    target = workspace or folder
+    files = make_workspace(target)
+    if json:
+        emit({"workspace": str(target.absolute()), "files": files, "problems": [], "count": 0})
+        return
+    for name in files:
+        say(f"made {target / name}")
+    enter = "" if target.absolute() == Path.cwd() else f"cd {target} && "
+    say(f"\nnext: {enter}tallybook validate && tallybook run sales-close --period 2026-01")

@@ -1,0 +1,38 @@
+"""`tallybook validate`: every problem of the workspace, without Spark and without data."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tallybook.cli.app import JsonOption, WorkspaceOption, app
+from tallybook.cli.screen import counted, emit, problems_document, say, say_problems
+
+
+@app.command()
+def validate(
+    projects: Annotated[
+        list[str] | None, typer.Argument(metavar="[PROJECT]…", help="Leave out what is wrong with other projects only.")
+    ] = None,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Check the whole workspace and list every problem, with its place and what to do."""
+    from tallybook.workspace import Workspace
+
+    opened = Workspace.open(workspace)
+    problems = opened.validate(projects or ())
+    if json:
+        emit(problems_document(problems))
+    elif problems:
+        say_problems(problems)
+        files = {problem.place.file for problem in problems if problem.place}
+        say(f"\n{counted(len(problems), 'problem')} in {counted(len(files), 'file')}")
+    else:
+        say(f"workspace '{opened.name}' is valid: {_contents(opened.counts())}")
+    return 1 if problems else 0
+
+
+def _contents(counts: dict[str, int]) -> str:
+    return ", ".join(counted(number, what) for what, number in counts.items() if number)

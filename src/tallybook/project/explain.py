@@ -1,0 +1,55 @@
+"""What an expression means, for a person who tries one out: its type, its tidy form, what it calls and reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tallybook.errors import ValidationError
+from tallybook.expressions.check import Checker
+from tallybook.expressions.parse import parse
+from tallybook.expressions.registry import Function, find_function
+from tallybook.expressions.scope import Resolved, Scope, ScopeTable
+from tallybook.expressions.show import show
+from tallybook.expressions.tree import Call, ColumnName, Star, walk
+from tallybook.model.columns import UNKNOWN, ColumnType
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The facts about an expression. `type` is None where it depends on columns whose types are not known."""
+
+    text: str
+    type: ColumnType | None
+    aggregate: bool
+    functions: tuple[Function, ...]
+    columns: dict[str, ColumnType | None]
+
+
+def explain(text: str, scope: Scope | None = None) -> Explanation:
+    """Parses and checks; a ValidationError lists what is wrong. Without a scope nothing is said about columns."""
+    tree = parse(text)
+    nodes = list(walk(tree))
+    calls = [find_function(_name(node)) for node in nodes if isinstance(node, Call)]
+    called = [function for function in calls if function is not None]
+    names = [node for node in nodes if isinstance(node, ColumnName)]
+    aggregate = any(function.aggregate for function in called)
+    seen = scope or _anything(names)
+    resolved = {show(name): found for name in names if isinstance(found := seen.resolve(name), Resolved)}
+    grouped = frozenset(column.physical for column in resolved.values()) if aggregate else None
+    checker = Checker(seen, grouped)
+    typed = checker.check(tree)
+    if checker.problems:
+        raise ValidationError(checker.problems)
+    types = {name: None if column.type == UNKNOWN else column.type for name, column in resolved.items()}
+    return Explanation(show(tree), typed.type if typed else None, aggregate, tuple(dict.fromkeys(called)), types)
+
+
+def _name(node: Call) -> str:
+    return "COUNT_ALL" if node.name == "COUNT" and any(isinstance(arg, Star) for arg in node.args) else node.name
+
+
+def _anything(names: Iterable[ColumnName]) -> Scope:
+    """A scope in which every column may exist, of a type nobody knows."""
+    tables = {"", *(name.parts[0] for name in names if len(name.parts) == 2)}
+    return Scope(tuple(ScopeTable(table, {}, open=True) for table in tables))

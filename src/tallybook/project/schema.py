@@ -1,0 +1,109 @@
+"""The JSON Schema of the YAML, for editors: made from the models that read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+from tallybook.model.dataset import Dataset
+from tallybook.model.datasource import DataSource
+from tallybook.model.period import Calendar
+from tallybook.model.resolver import Resolver
+from tallybook.model.settings import Settings
+from tallybook.project.entities import OTHER_NAMES
+from tallybook.project.meanings import MEANINGS
+from tallybook.project.model import Project
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_MODE: Literal["validation"] = "validation"
+_KINDS: dict[str, tuple[Any, str]] = {
+    "project": (Project, "A recipe: operations over one working dataset."),
+    "dataset": (Dataset, "What rows look like."),
+    "resolver": (Resolver, "Where the rows of a table lie for a period."),
+    "datasource": (DataSource, "How to reach a place where rows lie."),
+    "calendar": (Calendar, "The periods a company counts in."),
+    "scenario": (dict[str, Any], "An example: given rows, a project and what must come out."),
+}
+
+
+def documents_schema(models: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """One schema for every kind of document; `models` has those of packages after this one."""
+    known = {kind: (models or {}).get(kind, model) for kind, (model, _) in _KINDS.items()}
+    inputs = [(kind, _MODE, TypeAdapter(model)) for kind, model in known.items()]
+    by_kind, shared = TypeAdapter.json_schemas(inputs)
+    bodies = {kind: by_kind[kind, _MODE] for kind in _KINDS}
+    schema = {
+        "$schema": _DIALECT,
+        "title": "Tallybook document",
+        "description": "Exactly one key says what the document is.",
+        "type": "object",
+        "properties": {kind: body | {"description": _KINDS[kind][1]} for kind, body in bodies.items()},
+        "additionalProperties": False,
+        "oneOf": [{"required": [kind]} for kind in bodies],
+    }
+    return _finished(schema | {"$defs": shared["$defs"]})
+
+
+def settings_schema() -> dict[str, Any]:
+    """The schema of tallybook.yaml."""
+    schema = TypeAdapter(Settings).json_schema(mode=_MODE)
+    return _finished({"$schema": _DIALECT} | schema | {"title": "Tallybook settings"}, root="Settings")
+
+
+def _finished(schema: dict[str, Any], root: str = "") -> dict[str, Any]:
+    for name, definition in {root: schema, **schema.get("$defs", {})}.items():
+        _explain(name, definition)
+        _accept_other_names(definition)
+    tidied = _tidy(schema)
+    assert isinstance(tidied, dict)
+    return tidied
+
+
+def _explain(entity: str, definition: dict[str, Any]) -> None:
+    for key, value in definition.get("properties", {}).items():
+        meaning = MEANINGS.get(f"{entity}.{key}") or MEANINGS.get(key)
+        if "description" not in value and meaning is not None:
+            value["description"] = meaning
+
+
+def _accept_other_names(definition: dict[str, Any]) -> None:
+    """`parameters` for `arguments` and `order` for `seq`: either, not both."""
+    properties, required = definition.get("properties", {}), definition.get("required", [])
+    for name, other in OTHER_NAMES.items():
+        if name not in properties:
+            continue
+        properties[other] = properties[name] | {"description": f"Another name for `{name}`."}
+        choice: dict[str, Any] = {"oneOf": [{"required": [name]}, {"required": [other]}]}
+        if name not in required:
+            choice = {"not": {"required": [name, other]}}
+        definition["required"] = required = [key for key in required if key != name]
+        definition.setdefault("allOf", []).append(choice)
+
+
+_SCALARS = ("string", "integer", "number", "boolean")
+
+
+def _tidy(value: Any) -> Any:
+    """Without what says nothing to a reader: titles of keys, `null` for what may be left out, nested choices."""
+    if isinstance(value, list):
+        return [_tidy(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    tidied = {key: _tidy(item) for key, item in value.items()}
+    for definition in tidied.get("properties", {}).values():
+        definition.pop("title", None)
+        if definition.get("default", "") is None:
+            del definition["default"]
+    choices = tidied.get("anyOf")
+    return tidied if choices is None else _merged(tidied, choices)
+
+
+def _merged(schema: dict[str, Any], choices: list[dict[str, Any]]) -> dict[str, Any]:
+    kept = [choice for choice in choices if choice != {"type": "null"}]
+    rest = {key: item for key, item in schema.items() if key != "anyOf"}
+    types = [choice["type"] for choice in kept if set(choice) == {"type"} and choice["type"] in _SCALARS]
+    if len(types) == len(kept) == len(_SCALARS):
+        return rest | {"type": ["string", "number", "boolean"]}
+    return kept[0] | rest if len(kept) == 1 else rest | {"anyOf": kept}
