@@ -1,0 +1,3 @@
+"""Scenarios as test items of pytest."""
+
+from __future__ import annotations
