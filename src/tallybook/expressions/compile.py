@@ -1,4 +1,4 @@
-"""Typed tree to Spark column. What the checker said a value is, it is: results are cast to the inferred type."""
+"""Typed tree to Spark column. What the checker said a value is, it is: numbers are cast to the inferred type."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ class Compiler:
         args = [self.column(arg) for arg in typed.args]
         facts = [argument(arg) for arg in typed.args]
         building = Building(facts, typed.type, self.timestamp, self.period, _cast)
-        return _cast(typed.function.build(building, *args), typed.type)
+        result = typed.function.build(building, *args)
+        return _cast(result, typed.type) if typed.type.is_number else result
 
 
 def _cast(column: Column, type: ColumnType) -> Column:

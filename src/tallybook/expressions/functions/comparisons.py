@@ -71,11 +71,14 @@ def _holding(args: Sequence[Argument]) -> ColumnType | None:
 
 def compare(c: Building, operator: str, a: Operand, b: Operand) -> Column:
     """The comparison at a type that holds both values exactly."""
-    (x, left), (y, right) = a, b
-    type = _holding([left, right])
+    type = _holding([a[1], b[1]])
     if type is None:
         return _compare_in_parts(c, operator, a, b)
-    return _SPARK[operator](c.cast(x, type), c.cast(y, type))
+    return _SPARK[operator](_as(c, type, a), _as(c, type, b))
+
+
+def _as(c: Building, type: ColumnType, operand: Operand) -> Column:
+    return operand[0] if operand[1].type == type else c.cast(operand[0], type)
 
 
 def _compare_in_parts(c: Building, operator: str, a: Operand, b: Operand) -> Column:
@@ -104,10 +107,10 @@ def _comparison(operator: str) -> Callable[..., Column]:
 def _in(c: Building, subject: Column, *choices: Column) -> Column:
     """Spark's own IN where one type holds every value, which keeps long lists flat."""
     type = _holding(c.args)
+    x, *others = zip((subject, *choices), c.args, strict=True)
     if type is not None:
-        return c.cast(subject, type).isin(*(c.cast(choice, type) for choice in choices))
-    x = (subject, c.args[0])
-    return balanced(or_, [compare(c, "=", x, (y, arg)) for y, arg in zip(choices, c.args[1:], strict=True)])
+        return _as(c, type, x).isin(*(_as(c, type, other) for other in others))
+    return balanced(or_, [compare(c, "=", x, other) for other in others])
 
 
 def _between(c: Building, subject: Column, low: Column, high: Column) -> Column:

@@ -1,0 +1,91 @@
+"""Aggregates on Spark: NULLs are passed over, digits are kept, sums have room."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from pyspark.errors import PySparkException
+
+from tallybook.errors import ProblemError
+
+from .evaluation import check
+
+TYPES = {"amount": "decimal(18,2)", "qty": "integer", "name": "string", "wide": "decimal(38,0)"}
+COLUMNS = {name: (type, None) for name, type in TYPES.items()}
+ROWS = [
+    (Decimal("10.00"), 3, "b", Decimal(10**38 - 1)),
+    (Decimal("20.50"), 4, "🙂", Decimal(1)),
+    (None, None, None, None),
+    (Decimal("10.00"), 2**63 - 1, "～", None),
+]
+
+
+def _summarise(evaluate, expressions, rows=ROWS):
+    typed = [check(expression, COLUMNS, frozenset()) for expression in expressions]
+    return evaluate.collect(evaluate.frame(TYPES, rows), typed)[0]
+
+
+def test_aggregates(evaluate):
+    cases = {
+        "SUM(amount)": Decimal("40.50"),
+        "SUM(qty)": Decimal(2**63 + 6),
+        "SUM(amount * qty) / COUNT(*)": Decimal("23058430092136939541.25"),
+        "AVG(amount)": Decimal("13.5"),
+        "AVG(IF(qty < 10, qty))": Decimal("3.5"),
+        "SUM(1 / 3)": Decimal("1.333333333333333333333333333"),
+        "AVG(1 / 3)": Decimal("0.33333333333333333333333333325"),
+        "SUM(qty / qty)": Decimal(3),
+        "COUNT(amount)": 3,
+        "COUNT(*)": 4,
+        "COUNT_ALL()": 4,
+        "COUNT_DISTINCT(amount)": 2,
+        "COUNT(NULL)": 0,
+        "MIN_AGG(amount)": Decimal("10.00"),
+        "MAX_AGG(name)": "🙂",
+        "MIN_AGG(name)": "b",
+        "ROUND(SUM(amount) / 3, 1)": Decimal("13.5"),
+        "MAX(SUM(amount), 100)": Decimal(100),
+        'IF(COUNT(*) > 3, "many", "few")': "many",
+    }
+    values = _summarise(evaluate, cases)
+    assert dict(zip(cases, values, strict=True)) == cases
+
+
+def test_no_values_at_all(evaluate):
+    expressions = ["SUM(amount)", "AVG(amount)", "MIN_AGG(name)", "COUNT(amount)", "COUNT(*)"]
+    assert _summarise(evaluate, expressions, [(None, None, None, None)]) == [None, None, None, 0, 1]
+
+
+def test_a_sum_that_overflows_fails(evaluate):
+    with pytest.raises(PySparkException):
+        _summarise(evaluate, ["SUM(wide)"])
+
+
+def test_many_long_fractions_can_be_added(evaluate):
+    typed = [check("SUM(1 / 3)", {}, frozenset())]
+    assert evaluate.collect(evaluate.spark.range(100), typed) == [[Decimal("33.3333333333333333333333333")]]
+
+
+@pytest.mark.parametrize(
+    ("expression", "type"),
+    [
+        ("amount", "InvalidAggregation"),
+        ("SUM(amount) + qty", "InvalidAggregation"),
+        ("SUM(MAX_AGG(amount))", "InvalidAggregation"),
+        ("MEDIAN(amount)", "InvalidAggregation"),
+        ("MIN(amount)", "InvalidAggregation"),
+        ("1 + 1", "InvalidAggregation"),
+        ("SUM(name)", "TypeMismatch"),
+        ("MAX_AGG(amount > 1)", "TypeMismatch"),
+        ("SUM(*)", "ExpressionParseError"),
+    ],
+)
+def test_what_is_no_aggregation(expression, type):
+    with pytest.raises(ProblemError) as caught:
+        check(expression, COLUMNS, frozenset())
+    assert [problem.type for problem in caught.value.problems] == [type]
+
+
+def test_grouped_columns_stand_alone():
+    assert str(check("CONCAT(name, TO_STRING(COUNT(*)))", COLUMNS, frozenset({"name"})).type) == "string"
