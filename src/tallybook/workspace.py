@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tallybook.errors import Problem, UsageError, ValidationError, did_you_mean
 from tallybook.expressions.scope import Scope
@@ -14,6 +18,17 @@ from tallybook.project.bind import working_schema
 from tallybook.project.check import check, file_order
 from tallybook.project.checked import Checked
 from tallybook.project.load import SETTINGS_FILE, Definitions, find_root, load_definitions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tallybook.engine.pipeline import Listener
+    from tallybook.engine.plan import Plan
+    from tallybook.runs.runner import Runner, RunResult
+    from tallybook.store.store import Store
+
+PRIVATE = ".tallybook"
+"""The folder of a workspace that belongs to the product."""
 
 LATER_CHECKS: tuple[Callable[[Checked], Iterable[Problem]], ...] = ()
 """Checks of documents that packages after `project` define, such as scenarios."""
@@ -59,6 +74,78 @@ class Workspace:
         later = [problem for one in LATER_CHECKS for problem in one(self.checked)]
         problems = sorted([*self.checked.problems, *later], key=file_order)
         return [problem for problem in problems if not projects or problem.project in (None, *projects)]
+
+    def plan(self, project: str, period: str, as_of: date | None = None) -> Plan:
+        """What a run would do: versions, places and schemas. Writes nothing."""
+        from tallybook.engine.conditions import evaluator
+        from tallybook.engine.facts import RunFacts
+        from tallybook.runs.planner import Planner, calendar_of, valid_project
+        from tallybook.runs.recording import previewed_datasets
+
+        entry = valid_project(self.checked, project)
+        span = calendar_of(self.checked).period(period)
+        facts = RunFacts("plan", span, as_of or span.start_date, datetime.now(UTC), 0)
+        with self._recorded_store() as store:
+            known = previewed_datasets(store, self.definitions)
+            state = store.project_state(project) if store is not None else None
+        planner = Planner(self.checked, known, evaluator(lambda: self.session), self.sandbox)
+        return planner.plan(entry, state, facts, sandbox=state is None or state.status == "draft")
+
+    def run(
+        self,
+        project: str,
+        period: str,
+        *,
+        as_of: date | None = None,
+        reopen_reason: str | None = None,
+        watcher: Listener | None = None,
+    ) -> RunResult:
+        """Runs a project for a period; RunError says what went wrong."""
+        with self.store() as store:
+            return self._runner(store, watcher).run(project, period, as_of=as_of, reopen_reason=reopen_reason)
+
+    def retry(self, run_id: str, *, reopen_reason: str | None = None, watcher: Listener | None = None) -> RunResult:
+        """Continues a failed or cancelled run; outputs it finished are not written again."""
+        with self.store() as store:
+            return self._runner(store, watcher).retry(run_id, reopen_reason=reopen_reason)
+
+    @property
+    def session(self) -> SparkSession:
+        """The active Spark session, else one started as the settings say."""
+        from tallybook.engine.session import get_session
+
+        settings = self.definitions.settings
+        return get_session(settings.spark if settings else None, log_dir=self.root / PRIVATE / "logs")
+
+    def store(self) -> Store:
+        """The metadata store, ready for use; close it, or use it in a `with`."""
+        from tallybook.store.store import Store
+
+        settings = self.definitions.settings
+        return Store.open(settings.store if settings else None, self.root)
+
+    @property
+    def sandbox(self) -> Path:
+        """Where outputs of drafts go."""
+        settings = self.definitions.settings
+        return self.root / (settings.sandbox if settings else f"{PRIVATE}/sandbox")
+
+    def _runner(self, store: Store, watcher: Listener | None) -> Runner:
+        from tallybook.engine.pipeline import Listener
+        from tallybook.runs.runner import Runner
+
+        return Runner(self.checked, store, self.session, self.sandbox, watcher or Listener())
+
+    @contextmanager
+    def _recorded_store(self) -> Iterator[Store | None]:
+        """The store if there is one already: looking must not make one."""
+        settings = self.definitions.settings
+        elsewhere = (settings is not None and settings.store is not None) or "TALLYBOOK_STORE" in os.environ
+        if not elsewhere and not (self.root / PRIVATE / "store.sqlite3").exists():
+            yield None
+            return
+        with self.store() as store:
+            yield store
 
     def columns_of(self, dataset_id: str) -> Scope:
         """What an expression over the rows of a dataset can read."""

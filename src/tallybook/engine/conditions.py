@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -17,8 +17,8 @@ from tallybook.expressions.scope import Resolved
 from tallybook.resolve.match import Evaluate, fact_scope
 
 
-def evaluator(spark: SparkSession, timestamp: datetime | None = None) -> Evaluate:
-    """A function that says whether a condition is true of the facts."""
+def evaluator(session: Callable[[], SparkSession]) -> Evaluate:
+    """A function that says whether a condition is true of the facts; the session is asked for at the first one."""
 
     def evaluate(text: str, facts: Mapping[str, object]) -> bool | None:
         values = {name.partition(".")[2]: value for name, value in facts.items()}
@@ -30,9 +30,8 @@ def evaluator(spark: SparkSession, timestamp: datetime | None = None) -> Evaluat
         typed = checker.check(parse(text))
         if typed is None:
             raise ProblemError(checker.problems)
-        moment = timestamp or datetime.now(UTC)
-        compiler = replace(Compiler(moment, str(facts["period.identifier"])), read=read)
-        row = spark.sql("SELECT 1").select(compiler.column(typed)).first()
+        compiler = replace(Compiler(datetime.now(UTC), str(facts["period.identifier"])), read=read)
+        row = session().sql("SELECT 1").select(compiler.column(typed)).first()
         assert row is not None
         verdict: bool | None = row[0]
         return verdict

@@ -12,6 +12,7 @@ from tallybook.model.state import Json, Kind, Recorded
 from tallybook.project.catalog import Catalog
 from tallybook.project.load import Definitions
 from tallybook.runs.places import location_from_json
+from tallybook.store.definitions import content_hash
 from tallybook.store.store import Store
 
 
@@ -60,6 +61,17 @@ def known_datasets(store: Store) -> Known:
             if registration is not None:
                 registered[newest.id, definition.version] = location_from_json(registration.reads)
     return Known(catalog, registered)
+
+
+def previewed_datasets(store: Store | None, definitions: Definitions) -> Known:
+    """What `known_datasets` would say after recording the files, without recording them."""
+    known = known_datasets(store) if store is not None else Known(Catalog(), {})
+    for id, entry in definitions.datasets.items():
+        body = body_of(entry.entity)
+        declared = store.declared("dataset", id) if store is not None else None
+        if declared is None or declared.content_hash != content_hash(body):
+            known.catalog.add(dataset_from(body, max(known.catalog.versions.get(id, {0: None})) + 1))
+    return known
 
 
 def dataset_from(body: Json, version: int) -> Dataset:

@@ -1,0 +1,107 @@
+"""`tallybook run`: a project for one or more periods, with progress while it goes and a summary after."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tallybook.cli.app import JsonOption, WorkspaceOption, app
+from tallybook.cli.screen import counted, emit, is_coloured, say
+from tallybook.errors import UsageError
+
+if TYPE_CHECKING:
+    from tallybook.engine.pipeline import Listener
+    from tallybook.runs.runner import RunResult
+    from tallybook.workspace import Workspace
+
+
+@app.command()
+def run(
+    project: Annotated[str | None, typer.Argument(help="The project.")] = None,
+    period: Annotated[
+        list[str] | None,
+        typer.Option("--period", "-p", help="The period, such as 2026-01; may be repeated."),
+    ] = None,
+    as_of: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="The date bitemporal data is read at; by default the period's first."),
+    ] = None,
+    show: Annotated[int, typer.Option(min=0, metavar="N", help="Print the first N rows of each output.")] = 0,
+    retry: Annotated[str | None, typer.Option(metavar="RUN", help="Continue a failed run.")] = None,
+    reopen_reason: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Why a closed period is run again; kept with the run.")
+    ] = None,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Run a project for a period. A draft's outputs go to the sandbox."""
+    from tallybook.workspace import Workspace
+
+    if (retry is None) == (project is None):
+        raise UsageError("name a project and a period, or a run to retry", "tallybook run PROJECT --period 2026-01")
+    if retry is None and not period:
+        raise UsageError("no period is given", f"tallybook run {project} --period 2026-01")
+    opened = Workspace.open(workspace)
+    watcher = None if json else _watcher()
+    results = []
+    if retry is not None:
+        results.append(opened.retry(retry, reopen_reason=reopen_reason, watcher=watcher))
+    for one in (period or ()) if retry is None else ():
+        day = as_of.date() if as_of else None
+        results.append(opened.run(str(project), one, as_of=day, reopen_reason=reopen_reason, watcher=watcher))
+        if not json:
+            _say_result(results[-1], show, opened)
+    if retry is not None and not json:
+        _say_result(results[-1], show, opened)
+    if json:
+        emit({"runs": [_document(result) for result in results]})
+
+
+def _document(result: RunResult) -> dict[str, Any]:
+    return {
+        "run": result.run.model_dump(mode="json"),
+        "operations": [operation.model_dump(mode="json") for operation in result.operations],
+        "outputs": [output.model_dump(mode="json") for output in result.outputs],
+        "warnings": list(result.warnings),
+    }
+
+
+def _say_result(result: RunResult, show: int, workspace: Workspace) -> None:
+    run = result.run
+    say(f"run {run.id}: project {run.project_id} v{run.project_version}, period {run.period}, {run.status}")
+    width = max(len(step.name) for step in result.plan.steps)
+    for operation in result.operations:
+        output = next((each for each in result.outputs if each.seq == operation.seq), None)
+        done = f"{counted(output.rows_written or 0, 'row')} → {output.place}" if output else ""
+        say(f"  {operation.seq:>4}  {operation.type:<9}  {operation.name:<{width}}  {done}".rstrip())
+        if output is not None and output.dataset_id is not None:
+            say(f"        registered as dataset {output.dataset_id} v{output.dataset_version}")
+    for warning in result.warnings:
+        say(f"  warning: {warning}")
+    if run.sandbox:
+        say(f"  the project is a draft, so its outputs went to the sandbox {workspace.sandbox}")
+        say(f"  `tallybook activate {run.project_id}` makes the next run write to its destinations")
+    if show:
+        _say_rows(result, show, workspace)
+
+
+def _say_rows(result: RunResult, show: int, workspace: Workspace) -> None:
+    from tallybook.runs.preview import output_rows
+
+    for output in result.outputs:
+        say()
+        say(f"first rows of output {output.seq}:")
+        for line in output_rows(workspace.session, result.plan, output.seq, show):
+            say(f"  {line}")
+
+
+def _watcher() -> Listener | None:
+    """Progress on standard error, when someone is watching."""
+    if not sys.stderr.isatty():
+        return None
+    from tallybook.cli.progress import Progress
+
+    return Progress(coloured=is_coloured(sys.stderr))

@@ -1,0 +1,96 @@
+"""From a checked workspace to the plan of a run: dataset versions chosen, every place resolved, nothing written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tallybook.engine.facts import RunFacts
+from tallybook.engine.plan import Plan, make_plan
+from tallybook.errors import Problem, ValidationError, did_you_mean
+from tallybook.model.period import Calendar
+from tallybook.model.state import ProjectState
+from tallybook.operations.output import OutputStep
+from tallybook.project.bind import BoundProject, bind_project
+from tallybook.project.checked import Checked
+from tallybook.project.load import ProjectEntry
+from tallybook.resolve.match import Evaluate
+from tallybook.runs.places import Places
+from tallybook.runs.recording import Known
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Makes plans for the projects of one workspace."""
+
+    checked: Checked
+    known: Known
+    evaluate: Evaluate
+    sandbox: Path
+
+    @property
+    def calendar(self) -> Calendar:
+        return calendar_of(self.checked)
+
+    def plan(self, entry: ProjectEntry, state: ProjectState | None, facts: RunFacts, *, sandbox: bool) -> Plan:
+        """What a run would do."""
+        bound = self.bind(entry, state)
+        places = self._places(bound, facts, self.sandbox / entry.head.id if sandbox else None)
+        input_id = entry.head.input_dataset_id
+        return make_plan(bound, facts, places.of_table, lambda step: places.of_output(step, input_id))
+
+    def bind(self, entry: ProjectEntry, state: ProjectState | None) -> BoundProject:
+        """The project against the known dataset versions, its input at the pinned one."""
+        pinned = state.input_dataset_version if state else None
+        update = {"version": state.version if state else 1}
+        if pinned is not None:
+            update["input_dataset_version"] = pinned
+        head = entry.head.model_copy(update=update)
+        bound = bind_project(head, entry.operations, self.known.catalog, entry.part)
+        return replace(bound, problems=tuple(self._explained(problem) for problem in bound.problems))
+
+    def _explained(self, problem: Problem) -> Problem:
+        """A dataset the checker knew and the store does not is one that a project has yet to register."""
+        if problem.type != "DatasetNotFound":
+            return problem
+        makers = [
+            f"`tallybook run {id}`"
+            for id, bound in self.checked.bound.items()
+            for step in bound.steps
+            if isinstance(step, OutputStep) and step.register_as and f"'{step.register_as}'" in problem.message
+        ]
+        hint = f"it is registered by {' or '.join(makers)}, once that project is active" if makers else problem.hint
+        return replace(problem, hint=hint)
+
+    def _places(self, bound: BoundProject, facts: RunFacts, sandbox: Path | None) -> Places:
+        definitions = self.checked.definitions
+        return Places(
+            root=definitions.root,
+            period=facts.period,
+            calendar=self.calendar,
+            resolvers={id: entry.entity for id, entry in definitions.resolvers.items()},
+            overrides=bound.head.resolver_overrides,
+            datasources={id: entry.entity for id, entry in definitions.datasources.items()},
+            registered=self.known.registered,
+            evaluate=self.evaluate,
+            sandbox=sandbox,
+        )
+
+
+def calendar_of(checked: Checked) -> Calendar:
+    """The workspace's calendar, which the checker has found."""
+    calendar = checked.calendar
+    assert calendar is not None, "a missing calendar is a problem of the workspace"
+    return calendar
+
+
+def valid_project(checked: Checked, project_id: str) -> ProjectEntry:
+    """A project without problems; ValidationError names those it has."""
+    entry = checked.definitions.projects.get(project_id)
+    if entry is None:
+        hint = did_you_mean(project_id, checked.definitions.projects)
+        raise ValidationError([Problem("ProjectNotFound", f"there is no project '{project_id}'", hint)])
+    wrong = [problem for problem in checked.problems if problem.project in (None, project_id)]
+    if wrong:
+        raise ValidationError(wrong)
+    return entry
