@@ -86,6 +86,10 @@ class Catalog(Protocol):
         """The dataset version meant, or the problem that says why there is none."""
         ...
 
+    def is_open(self, dataset_id: str) -> bool:
+        """Whether the dataset may have columns nobody knows yet."""
+        ...
+
 
 @dataclass
 class Binding:
@@ -165,7 +169,7 @@ class Binding:
             key = "dataset_version" if found.type == "DatasetVersionNotFound" else "dataset_id"
             self.note(found, *path, key)
             return None
-        return SourceTable(found, found.main_table)
+        return SourceTable(found, found.main_table, self.catalog.is_open(found.id))
 
 
 @dataclass(frozen=True)

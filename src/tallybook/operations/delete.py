@@ -10,7 +10,7 @@ from pydantic import AliasChoices, Field
 from tallybook.model.base import Entity
 from tallybook.model.columns import DELETED, UPDATED_AT
 from tallybook.operations.base import Applying, Binding, Operation, Step
-from tallybook.operations.lookups import with_lookups
+from tallybook.operations.lookups import with_lookups, without_joined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,12 +39,12 @@ class DeleteStep(Step):
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
         from pyspark.sql import functions as F
 
-        from tallybook.rows.system import selected, shaped, untouched
+        from tallybook.rows.system import selected
 
         beside = with_lookups(frame, self, applying)
         chosen = selected(None if self.selector is None else applying.compiler.column(self.selector))
-        values = untouched(self.before.columns) | {
+        values = {
             DELETED: F.col(DELETED) | chosen,
             UPDATED_AT: F.when(chosen, F.lit(applying.timestamp)).otherwise(F.col(UPDATED_AT)),
         }
-        return beside.select(*shaped(self.after.columns, values))
+        return without_joined(beside.withColumns(values), self)

@@ -34,3 +34,8 @@ def with_lookups(frame: DataFrame, step: Step, applying: Applying) -> DataFrame:
         other = applying.load(lookup.source)
         frame = attach(frame, other, join, is_active(), applying.compiler, step.seq)
     return frame
+
+
+def without_joined(frame: DataFrame, step: Step) -> DataFrame:
+    """The working columns alone, after a step that joined others beside them."""
+    return frame.select(*step.after.columns) if step.sources else frame

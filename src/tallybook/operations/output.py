@@ -10,7 +10,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 
 from tallybook.errors import did_you_mean
 from tallybook.model.base import ID_PATTERN, Entity, Id, NonEmpty, Text
-from tallybook.model.columns import ALIASES
+from tallybook.model.columns import ALIASES, ColumnType
 from tallybook.model.datasource import FileFormat
 from tallybook.operations.base import Applying, Binding, Operation, Step
 from tallybook.operations.lookups import with_lookups
@@ -68,15 +68,7 @@ class Output(Operation, type="output"):
         args = self.arguments
         _check_destination(args.destination, binding)
         columns = _projection(args, binding)
-        name = args.register_as_dataset
-        if name is not None and not re.fullmatch(ID_PATTERN, name):
-            binding.report(
-                "InvalidDatasetName",
-                f"'{name}' cannot be the id of a dataset" if name.strip() else "the name of the dataset is empty",
-                "arguments",
-                "register_as_dataset",
-                hint="letters, digits, '.', '_' and '-', beginning with a letter or digit",
-            )
+        name = _checked_name(args.register_as_dataset, binding)
         return OutputStep(
             self.seq,
             self.name,
@@ -89,6 +81,20 @@ class Output(Operation, type="output"):
             args.include_deleted,
             name,
         )
+
+
+def _checked_name(name: str | None, binding: Binding) -> str | None:
+    """The id to register under; None without one, or when it is wrong."""
+    if name is None or re.fullmatch(ID_PATTERN, name):
+        return name
+    binding.report(
+        "InvalidDatasetName",
+        f"'{name}' cannot be the id of a dataset" if name.strip() else "the name of the dataset is empty",
+        "arguments",
+        "register_as_dataset",
+        hint="letters, digits, '.', '_' and '-', beginning with a letter or digit",
+    )
+    return None
 
 
 def _check_destination(destination: Destination, binding: Binding) -> None:
@@ -153,6 +159,12 @@ class OutputStep(Step):
     columns: tuple[str, ...]
     include_deleted: bool
     register_as: str | None
+
+    @property
+    def registered_columns(self) -> dict[str, ColumnType]:
+        """The written columns a dataset made of them declares: all but the system columns."""
+        business = self.before.business
+        return {name: business[name] for name in self.columns if name in business}
 
     def apply(self, frame: DataFrame, _applying: Applying) -> DataFrame:
         return frame

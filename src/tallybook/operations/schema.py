@@ -17,14 +17,16 @@ class SourceTable:
 
     dataset: Dataset
     table: Table
+    open: bool = False
+    """True when the project that registers the dataset is not sound: columns may be missing here."""
 
     def scope(self, alias: str, *, joined: bool) -> ScopeTable:
         """How expressions see it: business columns, and system columns by full name only when it is joined."""
         if not joined:
-            return ScopeTable(alias, {**self.table.business_types, **self.table.system_types})
+            return ScopeTable(alias, {**self.table.business_types, **self.table.system_types}, open=self.open)
         temporal = {"period": (PERIOD,), "bitemporal": (VALID_FROM, VALID_TO), "none": ()}[self.table.temporal_mode]
         hidden = {name: self.table.system_types[name] for name in temporal}
-        return ScopeTable(alias, self.table.business_types, hidden, joined=True)
+        return ScopeTable(alias, self.table.business_types, hidden, joined=True, open=self.open)
 
     def __str__(self) -> str:
         return f"{self.dataset.id} v{self.dataset.version}, table {self.table.name}"

@@ -15,7 +15,7 @@ from tallybook.model.base import Entity, Expression, NonEmpty, Text
 from tallybook.model.columns import ASSIGNABLE, NULL, RESERVED, UNKNOWN, UPDATED_AT, ColumnType
 from tallybook.model.dataset import DatasetRef
 from tallybook.operations.base import Applying, Binding, Operation, Step, check_column_name, why_not_assignable
-from tallybook.operations.lookups import with_lookups
+from tallybook.operations.lookups import with_lookups, without_joined
 from tallybook.operations.schema import SourceTable
 
 if TYPE_CHECKING:
@@ -196,21 +196,22 @@ class UpdateStep(Step):
         return next((join.on for join in self.joins if join.alias == alias), None)
 
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
+        """Only what changes is named: Spark analyses every column of a select, and there may be hundreds."""
         from pyspark.sql import functions as F
 
-        from tallybook.rows.system import null, selected, shaped, untouched
+        from tallybook.rows.system import null, selected
 
         compiler = applying.compiler
         beside = self._joined(with_lookups(frame, self, applying), applying)
         chosen = selected(None if self.selector is None else compiler.column(self.selector))
-        values: dict[str, Column] = untouched(self.before.columns)
+        values = {UPDATED_AT: F.when(chosen, F.lit(applying.timestamp)).otherwise(F.col(UPDATED_AT))}
         for assignment in self.assignments:
-            assert assignment.value is not None
-            old = values.get(assignment.column, null(assignment.type))
+            assert assignment.value is not None, "a step is applied only when its project has no problems"
+            known = assignment.column in self.before.columns
+            old = F.col(assignment.column) if known else null(assignment.type)
             new = compiler.value(assignment.value, assignment.type)
             values[assignment.column] = F.when(chosen, new).otherwise(old)
-        values[UPDATED_AT] = F.when(chosen, F.lit(applying.timestamp)).otherwise(F.col(UPDATED_AT))
-        return beside.select(*shaped(self.after.columns, values))
+        return without_joined(beside.withColumns(values), self)
 
     def _joined(self, frame: DataFrame, applying: Applying) -> DataFrame:
         """A second match is an error for selected rows; for all active ones when the selector itself reads a join."""
