@@ -37,7 +37,7 @@ def bind_project(
         place = part.place((key,)) if part else None
         problems.append(found.within(place=place, path=f"project.{key}", project=head.id))
         return BoundProject(head, None, None, (), tuple(problems))
-    source = SourceTable(found, found.main_table)
+    source = SourceTable(found, found.main_table, catalog.is_open(found.id))
     schema = first = working_schema(found, catalog)
     selectors = _selectors(head, part)
     steps: list[Step] = []
@@ -65,7 +65,9 @@ def working_schema(dataset: Dataset, catalog: DatasetFinder) -> WorkingSchema:
         if isinstance(source, SourceTable):
             pairs = tuple((condition.source_column, condition.target_column) for condition in lookup.join_conditions)
             lookups[lookup.alias] = LookupTable(lookup.alias, source, pairs)
-    return WorkingSchema(table.name, table.business_types, table.system_types, lookups)
+    return WorkingSchema(
+        table.name, table.business_types, table.system_types, lookups, open=catalog.is_open(dataset.id)
+    )
 
 
 def lookup_source(dataset: Dataset, target: Table | DatasetRef, catalog: DatasetFinder) -> SourceTable | Problem:
@@ -73,7 +75,7 @@ def lookup_source(dataset: Dataset, target: Table | DatasetRef, catalog: Dataset
     if isinstance(target, Table):
         return SourceTable(dataset, target)
     found = catalog.find(target)
-    return found if isinstance(found, Problem) else SourceTable(found, found.main_table)
+    return found if isinstance(found, Problem) else SourceTable(found, found.main_table, catalog.is_open(found.id))
 
 
 def _in_order(operations: Sequence[Operation | None]) -> list[tuple[int, Operation | None]]:

@@ -16,6 +16,8 @@ class Catalog:
     """Dataset versions by id. Implements what operations ask for."""
 
     versions: dict[str, dict[int, Dataset]] = field(default_factory=dict)
+    open: set[str] = field(default_factory=set)
+    """Ids of datasets that a project registers which is not sound: their columns are not all known."""
 
     @classmethod
     def of(cls, datasets: Mapping[str, Dataset]) -> Catalog:
@@ -27,6 +29,9 @@ class Catalog:
 
     def add(self, dataset: Dataset) -> None:
         self.versions.setdefault(dataset.id, {})[dataset.version] = dataset
+
+    def is_open(self, dataset_id: str) -> bool:
+        return dataset_id in self.open
 
     def find(self, ref: DatasetRef) -> Dataset | Problem:
         """The version asked for, or the latest active one."""
@@ -48,14 +53,13 @@ class Catalog:
 def registered_dataset(step: OutputStep, version: int = 1) -> Dataset:
     """The dataset an output registers: its schema, and the temporal mode its written columns allow."""
     assert step.register_as is not None
-    business = [name for name in step.columns if name in step.before.business]
     return Dataset(
         id=step.register_as,
         name=step.register_as,
         main_table=Table(
             name=step.destination.table or step.register_as,
             temporal_mode=_temporal_mode(step.columns),
-            columns=tuple(ColumnDef(name=name, type=step.before.business[name]) for name in business),
+            columns=tuple(ColumnDef(name=name, type=type) for name, type in step.registered_columns.items()),
         ),
         version=version,
     )

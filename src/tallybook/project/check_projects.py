@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from tallybook.errors import PROBLEM_TYPES, Problem, ProblemError, did_you_mean
 from tallybook.expressions.parse import parse_selector
+from tallybook.model.columns import UNKNOWN
 from tallybook.operations.base import Step
 from tallybook.operations.output import Output, OutputStep
 from tallybook.operations.schema import SourceTable
@@ -148,10 +149,24 @@ def _check_outputs(bound: BoundProject, entry: ProjectEntry, checked: Checked) -
             for problem in check_template(template) if template else ():
                 yield here.locate(problem, key).within(**facts)
         if step.register_as is not None:
-            if step.register_as in checked.definitions.datasets:
-                other = checked.definitions.datasets[step.register_as].part.place(("id",))
-                message = f"the dataset '{step.register_as}' is defined at {other} already"
-                path = ("operations", index, "arguments", "register_as_dataset")
-                yield entry.part.problem(path, "DuplicateId", message, "register under another name").within(**facts)
-            elif step.register_as not in checked.catalog.versions and step.columns:
-                checked.catalog.add(registered_dataset(step))
+            path = ("operations", index, "arguments", "register_as_dataset")
+            yield from (problem.within(**facts) for problem in _register(step, step.register_as, path, entry, checked))
+
+
+def _register(
+    step: OutputStep, name: str, path: tuple[str | int, ...], entry: ProjectEntry, checked: Checked
+) -> Iterator[Problem]:
+    """Makes the dataset known. Where the schema has gaps because of other problems, so has the dataset."""
+    if name in checked.definitions.datasets:
+        other = checked.definitions.datasets[name].part.place(("id",))
+        message = f"the dataset '{name}' is defined at {other} already"
+        yield entry.part.problem(path, "DuplicateId", message, "register under another name")
+        return
+    if not step.registered_columns:
+        message = f"the dataset '{name}' would have system columns only"
+        yield entry.part.problem(path, "InvalidSchema", message, "write at least one other column")
+        return
+    if name not in checked.catalog.versions:
+        checked.catalog.add(registered_dataset(step))
+        if step.before.open or UNKNOWN in step.registered_columns.values():
+            checked.catalog.open.add(name)
