@@ -86,7 +86,12 @@ class Pipeline:
                 depth += 1
                 forked = forked or isinstance(step, AggregateStep)
             listener.finished(step, time.monotonic() - begun)
-        return frame
+        return frame.select(*self.last.columns)
+
+    @property
+    def last(self) -> WorkingSchema:
+        """The schema after the last step."""
+        return self.steps[-1].after if self.steps else self.schema
 
     def _forks(self, index: int) -> bool:
         """Whether the frame before a step is used twice: summarised and kept, or written and used again."""

@@ -173,4 +173,6 @@ class AppendStep(Step):
             period,
             applying.timestamp,
         )
-        return frame.union(rows.select(*shaped(self.after.columns, made | untouched(self.incoming))))
+        return frame.select(*self.after.columns).union(
+            rows.select(*shaped(self.after.columns, made | untouched(self.incoming)))
+        )

@@ -19,7 +19,7 @@ from tallybook.operations.lookups import with_lookups, without_joined
 from tallybook.operations.schema import SourceTable
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 
 class RuntimeJoin(DatasetRef):
