@@ -2,9 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-
-# The suite tests the package's own pytest plugin from the outside, so it does not load it.
-PYTEST := $(BIN)/pytest -p no:tallybook
+PYTEST := $(BIN)/pytest
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help

@@ -1,0 +1,276 @@
+"""The arrows between packages point one way, Spark is met only where it belongs, and late.
+
+Each rule is a function from one module to its breaches. It is applied to every module of the package, and to bad
+snippets it must refuse.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "src" / "tallybook"
+
+LEVELS: tuple[frozenset[str], ...] = tuple(
+    frozenset(level.split())
+    for level in (
+        "source",
+        "errors",
+        "model",
+        "expressions",
+        "rows",
+        "resolve",
+        "operations",
+        "project",
+        "storage store",
+        "engine",
+        "runs",
+        "scenarios",
+        "workspace reference",
+        "cli",
+    )
+)
+"""A package imports from itself and from the levels above it here; those of one level never import each other."""
+
+SPARK = ("expressions.compile", "expressions.functions", "rows", "operations", "storage", "engine")
+SPARK_IN_ANNOTATIONS = ("expressions.registry", "runs", "workspace")
+SPARK_LATE = ("expressions.functions", "operations")
+"""The checker loads these, and `tallybook validate` has no second to spend on pyspark."""
+
+PLANS_ONLY = ("operations", "rows")
+"""They describe; the engine executes."""
+
+NOT_EVERYWHERE = {"_jvm", "_jdf", "_jsc", "_sc", "rdd", "toPandas", "udf", "pandas_udf", "sparkContext"}
+"""What Spark Connect does not have, or what leaves the JVM row by row."""
+
+ACTIONS = {"collect", "take", "tail", "head", "show", "foreach", "foreachPartition", "toLocalIterator", "toArrow"}
+ACTIONS_WITHOUT_ARGUMENTS = {"count", "first", "isEmpty", "checkpoint", "localCheckpoint"}
+WRITERS = {"write", "writeTo", "writeStream"}
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module by its name below `tallybook`, e.g. `operations.update`."""
+
+    name: str
+    tree: ast.Module
+    is_package: bool = False
+
+    @property
+    def top(self) -> str:
+        return self.name.partition(".")[0]
+
+    def within(self, places: tuple[str, ...]) -> bool:
+        return any(self.name == place or self.name.startswith(place + ".") for place in places)
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module; `late` when inside a function, `for_types` when only a type checker sees it."""
+
+    target: str
+    line: int
+    late: bool
+    for_types: bool
+
+
+def load() -> list[Module]:
+    modules = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        is_package = parts[-1] == "__init__"
+        name = ".".join(parts[:-1] if is_package else parts)
+        modules.append(Module(name, ast.parse(path.read_text(encoding="utf-8"), str(path)), is_package))
+    return modules
+
+
+def imports(module: Module) -> Iterator[Import]:
+    """All imports of a module, relative ones made absolute, `import_module("…")` with a literal included."""
+
+    def visit(node: ast.AST, late: bool, for_types: bool) -> Iterator[Import]:
+        for target in _targets(module, node):
+            yield Import(target, getattr(node, "lineno", 0), late, for_types)
+        inside = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        typed = node.body if isinstance(node, ast.If) and _names(node.test) & {"TYPE_CHECKING"} else []
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, inside, for_types or child in typed)
+
+    return visit(module.tree, late=False, for_types=False)
+
+
+def _targets(module: Module, node: ast.AST) -> list[str]:
+    match node:
+        case ast.Import(names=names):
+            return [name.name for name in names]
+        case ast.ImportFrom(module=source, names=names, level=level):
+            base = source or ""
+            if level:
+                here = ["tallybook", *module.name.split(".")] + ([""] if module.is_package else [])
+                base = ".".join([*here[:-level], *([source] if source else [])])
+            return [f"{base}.{name.name}" for name in names] if base == "tallybook" else [base]
+        case ast.Call(func=function, args=[ast.Constant(value=str(target)), *_]) if _names(function) & {
+            "import_module",
+            "__import__",
+        }:
+            return [target]
+    return []
+
+
+def _names(node: ast.AST) -> set[str]:
+    """The identifier a name, attribute, import or `getattr(x, "…")` stands for."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return {name}
+        case ast.ImportFrom(names=names):
+            return {name.name for name in names}
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
+            return {name}
+    return set()
+
+
+def _level(top: str) -> int | None:
+    return next((number for number, level in enumerate(LEVELS) if top in level), None)
+
+
+def against_the_order(module: Module) -> Iterator[str]:
+    """Imports of a package to the right, of a neighbour, or of one nobody gave a place."""
+    own = _level(module.top)
+    for found in imports(module):
+        package, _, rest = found.target.partition(".")
+        top = rest.partition(".")[0]
+        if package != "tallybook" or top == module.top:
+            continue
+        level = _level(top)
+        if own is None or level is None or level >= own:
+            yield f"{module.name}:{found.line} imports {found.target}"
+
+
+def misplaced_spark(module: Module) -> Iterator[str]:
+    """Imports of pyspark where it does not belong, or too early."""
+    for found in imports(module):
+        if found.target.partition(".")[0] not in {"pyspark", "py4j"}:
+            continue
+        here = f"{module.name}:{found.line} imports {found.target}"
+        if not module.within(SPARK + (SPARK_IN_ANNOTATIONS if found.for_types else ())):
+            yield here
+        elif module.within(SPARK_LATE) and not (found.late or found.for_types):
+            yield f"{here} when it is loaded"
+
+
+def not_plain_spark(module: Module) -> Iterator[str]:
+    """Uses of what does not exist everywhere Spark runs."""
+    for node in ast.walk(module.tree):
+        for name in sorted(_names(node) & NOT_EVERYWHERE):
+            yield f"{module.name}:{getattr(node, 'lineno', 0)} uses {name}"
+
+
+def actions(module: Module) -> Iterator[str]:
+    """Spark actions in packages that only describe."""
+    if not module.within(PLANS_ONLY):
+        return
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name), args=args, keywords=keywords):
+                acts = name in ACTIONS or (name in ACTIONS_WITHOUT_ARGUMENTS and not args and not keywords)
+            case ast.Attribute(attr=name, ctx=ast.Load()):
+                acts = name in WRITERS
+            case _:
+                continue
+        if acts:
+            yield f"{module.name}:{node.lineno} acts: {name}"
+
+
+Rule = Callable[[Module], Iterator[str]]
+MODULES = load()
+
+
+@pytest.mark.parametrize("rule", [against_the_order, misplaced_spark, not_plain_spark, actions])
+def test_the_package_keeps_the_rule(rule: Rule) -> None:
+    assert [breach for module in MODULES if module.name for breach in rule(module)] == []
+
+
+def test_every_module_has_a_place() -> None:
+    assert {module.top for module in MODULES if module.name and _level(module.top) is None} == set()
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "text"),
+    [
+        pytest.param(against_the_order, "model.dataset", "import tallybook.expressions.parse", id="right"),
+        pytest.param(against_the_order, "model.dataset", "from tallybook.cli import app", id="far right"),
+        pytest.param(against_the_order, "operations.update", "from tallybook import engine", id="package itself"),
+        pytest.param(against_the_order, "resolve.match", "from ..project import load", id="relative"),
+        pytest.param(against_the_order, "rows", "from ..engine import session", id="relative, through modules"),
+        pytest.param(against_the_order, "storage.files", "from tallybook.store.store import Store", id="neighbour"),
+        pytest.param(against_the_order, "store.store", "import tallybook.storage", id="the other neighbour"),
+        pytest.param(against_the_order, "rows.ids", "def f():\n    import tallybook.engine", id="in a function"),
+        pytest.param(
+            against_the_order,
+            "errors",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from tallybook.runs import runner",
+            id="for types",
+        ),
+        pytest.param(against_the_order, "runs.runner", "import_module('tallybook.cli.main')", id="by a literal"),
+        pytest.param(against_the_order, "cli.main", "import tallybook.extras", id="without a place"),
+        pytest.param(against_the_order, "extras", "import tallybook.model", id="from without a place"),
+        pytest.param(against_the_order, "cli.main", "from tallybook import Workspace", id="public names"),
+        pytest.param(misplaced_spark, "model.columns", "from pyspark.sql import types", id="in the model"),
+        pytest.param(misplaced_spark, "expressions.check", "def f():\n    import pyspark", id="late, in the checker"),
+        pytest.param(misplaced_spark, "expressions.registry", "import pyspark.sql", id="not only for types"),
+        pytest.param(misplaced_spark, "expressions.compiler", "import pyspark", id="a name that begins the same"),
+        pytest.param(misplaced_spark, "operations.update", "from pyspark.sql import functions as F", id="early"),
+        pytest.param(misplaced_spark, "operations.base", "class A:\n    import pyspark", id="early, in a class"),
+        pytest.param(
+            misplaced_spark,
+            "operations.base",
+            "if TYPE_CHECKING:\n    pass\nelse:\n    import pyspark",
+            id="early, where a type checker does not look",
+        ),
+        pytest.param(misplaced_spark, "expressions.functions.text", "import pyspark.sql", id="early, in a function"),
+        pytest.param(not_plain_spark, "engine.session", "spark._jvm", id="jvm"),
+        pytest.param(not_plain_spark, "rows.ids", "frame._jdf", id="jdf"),
+        pytest.param(not_plain_spark, "storage.files", "frame.rdd.map(f)", id="rdd"),
+        pytest.param(not_plain_spark, "storage.files", "getattr(frame, 'rdd')", id="rdd by a literal"),
+        pytest.param(not_plain_spark, "expressions.functions.text", "F.udf(f)", id="udf"),
+        pytest.param(not_plain_spark, "operations.update", "from pyspark.sql.functions import udf as u", id="renamed"),
+        pytest.param(not_plain_spark, "scenarios.compare", "frame.toPandas()", id="toPandas"),
+        pytest.param(actions, "operations.update", "frame.collect()", id="collect"),
+        pytest.param(actions, "rows.joins", "frame.groupBy('a').agg(b).count()", id="count"),
+        pytest.param(actions, "rows.joins", "frame.take(1)", id="take"),
+        pytest.param(actions, "operations.output", "frame.write.parquet(path)", id="write"),
+        pytest.param(actions, "operations.output", "frame.writeTo(table)", id="writeTo"),
+    ],
+)
+def test_a_breach_is_found(rule: Rule, name: str, text: str) -> None:
+    assert len(list(rule(Module(name, ast.parse(text), is_package="." not in name)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("operations.update", "from tallybook.operations.base import Operation\nfrom .base import Operation"),
+        ("operations.update", "from tallybook.resolve.check import tokens\nfrom tallybook.rows import ids"),
+        ("operations.update", "if TYPE_CHECKING:\n    import pyspark\ndef f():\n    import pyspark"),
+        ("expressions.registry", "if TYPE_CHECKING:\n    from pyspark.sql import Column"),
+        ("engine.pipeline", "frame.count()\nframe.write.parquet(path)"),
+        ("rows.joins", "F.count('a')\nF.first(b)\n'text'.count('t')\n[].count(1)"),
+        ("cli.run", "import tallybook.workspace\nfrom tallybook.errors import Problem"),
+    ],
+)
+def test_what_is_allowed_passes(name: str, text: str) -> None:
+    module = Module(name, ast.parse(text))
+    rules = (against_the_order, misplaced_spark, not_plain_spark, actions)
+    assert [breach for rule in rules for breach in rule(module)] == []
+
+
+def test_the_checker_and_the_command_line_load_no_spark() -> None:
+    """The rules above look at one module at a time; this follows the imports to their end."""
+    script = "import sys, tallybook.cli.main, tallybook.project.check\nprint('pyspark' in sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert loaded.stdout == "False\n"

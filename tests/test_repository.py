@@ -1,0 +1,72 @@
+"""What is committed: no address of a package index, no path of somebody's machine, nothing large."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LARGEST = 1_000_000
+
+FORBIDDEN = re.compile(
+    rb"""
+    \b(?:pypi|pythonhosted|anaconda|conda)\.(?:org|com)\b   # where packages come from is the reader's choice
+    | \b(?:registry\.npmjs|repo\d?\.maven|repo\.maven\.apache)\.org\b
+    | --(?:extra-)?index-url | --find-links | --trusted-host
+    | (?<![\w.~])/(?:home|Users|work)/\w                    # a folder on the machine of whoever committed it
+    | (?<![\w.~])/root/
+    | \b[A-Z]:\\Users\\
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def forbidden(content: bytes) -> list[str]:
+    return [found.group().decode() for found in FORBIDDEN.finditer(content)]
+
+
+def tracked() -> list[Path]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a clone")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [path for name in listed.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def test_no_tracked_file_names_a_package_index_or_a_machine() -> None:
+    found = {str(path.relative_to(ROOT)): forbidden(path.read_bytes()) for path in tracked()}
+    assert {name: what for name, what in found.items() if what} == {}
+
+
+def test_no_tracked_file_is_large() -> None:
+    assert [str(path.relative_to(ROOT)) for path in tracked() if path.stat().st_size > LARGEST] == []
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("https://files.python", "hosted.org/packages/a.whl"),
+        ("https://py", "pi.org/simple"),
+        ("--index", "-url https://mirror.example"),
+        ("cd /ho", "me/alice/tallybook"),
+        ("file:///wo", "rk/main"),
+        ("/ro", "ot/.cache"),
+        ("C:\\Us", "ers\\bob"),
+    ],
+)
+def test_a_bad_line_is_found(parts: tuple[str, str]) -> None:
+    """The lines are put together here, since this file is tracked too."""
+    assert forbidden("".join(parts).encode())
+
+
+@pytest.mark.parametrize("line", ["pip install tallybook", "/usr/lib/jvm", "data/work/rows.csv", "homework/alice"])
+def test_a_good_line_passes(line: str) -> None:
+    assert forbidden(line.encode()) == []
+
+
+def test_the_lock_pins_everything() -> None:
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    pinned = re.compile(r"[a-z0-9-]+==[\w.]+( ; python_version < '3\.\d+')?")
+    assert [line for line in lines if not (line.startswith("#") or pinned.fullmatch(line))] == []
