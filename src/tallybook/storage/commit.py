@@ -1,8 +1,9 @@
 """Writing Delta tables without a jar: Spark writes Parquet files below the table, delta-rs commits them in one step.
 
 Files that no commit names do not exist for a reader, so a killed attempt leaves only litter, in a folder named after
-the run and the operation; the next attempt of the same output replaces it. A commit carries the run and operation as
-the table's application transaction, so that the same output is never committed twice.
+the run and the operation; the next attempt of the same output clears it. Each attempt has a folder of its own in
+there, for a driver may die before its Spark does. A commit carries the run and operation as the table's application
+transaction, so that the same output is never committed twice.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import quote
+from uuid import uuid4
 
 import pyarrow as pa  # type: ignore[import-untyped]
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
@@ -23,7 +25,7 @@ from pyspark.sql import types as T
 from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.storage.delta import open_table, table_root, table_schema
-from tallybook.storage.stage import Part, Written, columns_text, stage
+from tallybook.storage.stage import Part, Written, clear, columns_text, stage
 
 _ATTEMPTS = 10
 _RUN, _OPERATION, _ROWS = "tallybook.run", "tallybook.operation", "tallybook.rows"
@@ -50,7 +52,8 @@ def write_delta(
         if done := _committed(location, table, columns, run_id, seq):
             return done
         _refuse(location, table, frame.schema, mode)
-    folder = f"{run_id}-{seq}"
+    clear(spark, f"{table_root(location)}/{run_id}-{seq}")
+    folder = f"{run_id}-{seq}/{uuid4().hex}"
     parts = stage(spark, frame, location, f"{table_root(location)}/{folder}")
     properties = CommitProperties(
         custom_metadata={_RUN: run_id, _OPERATION: seq, _ROWS: sum(part.rows for part in parts)},

@@ -1,5 +1,6 @@
 """Writing plain files: staged beside the target, then published in one step.
 
+Each attempt stages in a folder of its own, for a driver may die before its Spark does.
 A target with the extension of its format (`report.csv`) is one file; any other is a folder of files. File names in a
 folder carry the run and the operation, so a retry of the same output replaces its own files and no others.
 """
@@ -7,6 +8,7 @@ folder carry the run and the operation, so a retry of the same output replaces i
 from __future__ import annotations
 
 from pathlib import Path
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -49,7 +51,7 @@ def write_plain(
 
 
 def _write(spark: SparkSession, frame: DataFrame, location: Location, target: Path, mode: str, prefix: str) -> Written:
-    staged = beside(target, prefix.rstrip("-"))
+    staged = beside(target, prefix + uuid4().hex)
     single = _is_file(location, target)
     try:
         parts = stage(spark, frame.repartition(1) if single else frame, location, str(staged))

@@ -93,9 +93,11 @@ def read_options(location: Location) -> dict[str, str | bool]:
 
     CSV is read a file at a time, so that a quoted line break is text, and a doubled quote is a quote. `nullValue`
     stays empty because Spark takes an empty field for NULL beside any other; `null_value` is applied afterwards.
+    JSON is given no encoding: UTF-8 is the default, and only then does Spark hand out the digits of a number as they
+    stand in the file, where it would otherwise go through a double.
     """
     if location.source.type == "json":
-        return {"columnNameOfCorruptRecord": _BROKEN, "encoding": "UTF-8"}
+        return {"columnNameOfCorruptRecord": _BROKEN}
     if location.source.type != "csv":
         return {}
     csv = file_options(location)
@@ -171,7 +173,7 @@ def _csv_value(location: Location, name: str) -> Column:
 
 def _broken_row(shape: _Shape) -> Column:
     late = [
-        F.when(quoted(name).isNotNull(), F.lit(f"has '{name}', which the first {_SAMPLE} rows do not have"))
+        F.when(quoted(name).isNotNull(), F.lit(f"{name} stands here, but not in the first {_SAMPLE} rows"))
         for name in sorted(shape.unexpected)
     ]
     return F.coalesce(F.col(_BROKEN), *late)

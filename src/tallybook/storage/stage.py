@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 
 from tallybook.model.location import Location
 from tallybook.storage.base import quoted
-from tallybook.storage.files import exactly
+from tallybook.storage.files import exactly, list_files
 from tallybook.storage.scan import file_options, read_options
 
 _TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
@@ -36,18 +36,27 @@ class Part:
 
 
 def stage(spark: SparkSession, frame: DataFrame, location: Location, path: str) -> tuple[Part, ...]:
-    """Write the rows into a folder, replacing what a killed attempt may have left in it.
+    """Write the rows into a folder of their own.
 
     Rows are counted in the files, not in the job: a counter inside the job counts a retried task twice. For Parquet
     and ORC that reads footers, for CSV and JSON the text just written; the rows are never computed again.
     """
     format = "parquet" if location.source.type == "delta" else location.source.type
     ready = _as_csv(frame, file_options(location).null_value) if format == "csv" else frame
-    ready.write.mode("overwrite").format(format).options(**_write_options(location)).save(path)
+    ready.write.format(format).options(**_write_options(location)).save(path)
     columns = T.StructType([T.StructField(name, T.StringType()) for name in frame.columns])
     reader = spark.read.format(format).schema(columns).options(**read_options(location))
     parts = reader.load(exactly(path)).groupBy("_metadata.file_name", "_metadata.file_size").count().collect()
     return tuple(sorted((Part(row[0], row[1], row[2]) for row in parts), key=lambda part: part.name))
+
+
+def clear(spark: SparkSession, path: str) -> None:
+    """Remove the folders in a folder, if it has any.
+
+    Overwriting it with no rows is the one way to delete that Spark offers on every file system; an empty file stays.
+    """
+    if list_files(spark, f"{exactly(path)}/*"):
+        spark.createDataFrame([], "nothing int").write.mode("overwrite").parquet(path)
 
 
 def _write_options(location: Location) -> dict[str, str | bool]:

@@ -1,0 +1,87 @@
+"""Places and tables in a line, and what a user is told when reading fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tallybook.errors import Problem, RunError
+from tallybook.model.columns import ColumnDef, ColumnType
+from tallybook.model.dataset import Table
+from tallybook.model.datasource import FileOptions, FileSource
+from tallybook.model.location import Location
+from tallybook.rows.raising import parse_raised
+from tallybook.storage import diagnose, read_all
+
+
+@pytest.fixture
+def place():
+    """`place("csv", path, delimiter=";", period="2026-01")`: a location; csv options and location facts by name."""
+
+    def make(format, target, **facts):
+        options = {key: facts.pop(key) for key in ("delimiter", "has_header", "null_value") if key in facts}
+        source = FileSource(id="files", type=format, options=FileOptions(path_prefix="/", **options))
+        return Location(source, str(target), **facts)
+
+    return make
+
+
+@pytest.fixture
+def table():
+    """`table(id="integer!", amount="decimal(10,2) Order Amount")`: `!` is not nullable, then the physical name."""
+
+    def make(temporal_mode="none", **columns):
+        defs = []
+        for name, text in columns.items():
+            type, _, source = text.partition(" ")
+            nullable = not type.endswith("!")
+            type = ColumnType.parse(type.rstrip("!"))
+            defs.append(ColumnDef(name=name, type=type, nullable=nullable, source=source or None))
+        return Table(name="orders", temporal_mode=temporal_mode, columns=tuple(defs))
+
+    return make
+
+
+@pytest.fixture
+def rows(spark):
+    """All rows in their order, as tuples without the position."""
+
+    def collect(locations, table):
+        frame = read_all(spark, locations if isinstance(locations, list) else [locations], table)
+        return [tuple(row)[:-1] for row in frame.select(*_position_last(frame)).orderBy("__position").collect()]
+
+    return collect
+
+
+def _position_last(frame):
+    return [name for name in frame.columns if name != "__position"] + ["__position"]
+
+
+@pytest.fixture
+def refused(spark, rows):
+    """The problem that reading the location meets."""
+
+    def problem(location, table) -> Problem:
+        with pytest.raises(Exception) as caught:
+            rows(location, table)
+        if isinstance(caught.value, RunError):
+            return caught.value.problem
+        raised = parse_raised(str(caught.value))
+        assert raised is not None, caught.value
+        return diagnose(spark, raised, [(location, table)])
+
+    return problem
+
+
+@pytest.fixture
+def text(tmp_path):
+    """`text("a.csv", "id,n", "1,x")`: a file of lines, written as UTF-8."""
+
+    def make(name, *lines) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return path
+
+    return make

@@ -1,0 +1,149 @@
+"""Killed at any moment, a write leaves all of the old or all of the new, and its retry finishes without doubling.
+
+Every kill is a real SIGKILL. Where no Spark job is under way a fork of this process dies: it shares the session, which
+rests meanwhile. In the middle of a Spark job another process with a session of its own has to die.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tallybook.storage import plain, publish, write
+
+OLD, NEW, BOTH = [(1,), (2,)], [(3,), (4,)], [(1,), (2,), (3,), (4,)]
+
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def before_publishing():
+    plain.publish = die
+
+
+def after_publishing():
+    real = plain.publish
+    plain.publish = lambda *paths: die(real(*paths))
+
+
+def while_linking():
+    real, seen = publish._link, []
+    publish._link = lambda *paths: die() if seen else seen.append(real(*paths))
+
+
+def while_the_old_stands_aside():
+    real = Path.rename
+    publish._exchange = lambda *_: False
+    Path.rename = lambda path, to: die() if to.name == "out" else real(path, to)
+
+
+@pytest.fixture
+def save(spark):
+    def run(rows, location, mode, run_id):
+        frame = spark.createDataFrame(rows, "id bigint").repartition(2, "id")
+        return write(spark, frame, location, mode=mode, run_id=run_id, seq=5)
+
+    return run
+
+
+@pytest.fixture
+def killed(save):
+    """Write in a fork that dies at a moment."""
+    if os.environ.get("TALLYBOOK_TEST_REMOTE"):
+        pytest.skip("a Spark Connect client does not survive a fork")
+
+    def run(moment, *arguments):
+        child = os.fork()
+        if child == 0:
+            try:
+                moment()
+                save(*arguments)
+            finally:
+                os._exit(1)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status)
+        assert os.WTERMSIG(status) == signal.SIGKILL
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("moment", "mode", "name", "seen"),
+    [
+        (before_publishing, "overwrite", "out", OLD),
+        (after_publishing, "overwrite", "out", NEW),
+        (before_publishing, "overwrite", "out.parquet", OLD),
+        (after_publishing, "overwrite", "out.parquet", NEW),
+        (while_linking, "append", "out", OLD),
+        (before_publishing, "append", "out", OLD),
+        (after_publishing, "append", "out", BOTH),
+    ],
+)
+def test_publishing(killed, save, rows, place, table, tmp_path, moment, mode, name, seen):
+    location = place("parquet", tmp_path / name)
+    save(OLD, location, "overwrite", "run-1")
+    killed(moment, NEW, location, mode, "run-2")
+    assert sorted(rows(location, table(id="integer"))) == seen
+    save(NEW, location, mode, "run-2")
+    assert sorted(rows(location, table(id="integer"))) == (NEW if mode == "overwrite" else BOTH)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_file_system_that_cannot_exchange(killed, save, rows, refused, place, table, tmp_path):
+    """For a moment there is nothing, never half; whoever writes next brings the old back first."""
+    location = place("parquet", tmp_path / "out")
+    save(OLD, location, "overwrite", "run-1")
+    killed(while_the_old_stands_aside, NEW, location, "overwrite", "run-2")
+    assert refused(location, table(id="integer")).type == "DataNotFound"
+    save(NEW, location, "append", "run-3")
+    assert sorted(rows(location, table(id="integer"))) == BOTH
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+SLOW_WRITE = """
+import sys
+from pyspark.sql import functions as F
+from tallybook.engine.session import get_session
+from tallybook.model.datasource import FileOptions, FileSource
+from tallybook.model.location import Location
+from tallybook.model.settings import SparkSettings
+from tallybook.storage import write
+
+spark = get_session(SparkSettings(master="local[2]"))
+source = FileSource(id="files", type=sys.argv[1], options=FileOptions(path_prefix="/"))
+slow = spark.range(0, 10**12, 1, 2).select(F.xxhash64("id").alias("id"))
+write(spark, slow, Location(source, sys.argv[2]), mode="append", run_id="run-2", seq=5)
+"""
+
+
+@pytest.mark.parametrize("format", ["parquet", pytest.param("delta", marks=pytest.mark.long)])
+def test_spark_at_work(save, rows, place, table, tmp_path, format):
+    location = place(format, tmp_path / "out")
+    save(OLD, location, "overwrite", "run-1")
+    command = [sys.executable, "-c", SLOW_WRITE, format, location.target]
+    with subprocess.Popen(command, start_new_session=True) as child:
+        try:
+            _wait_for_output(tmp_path, child)
+        finally:
+            os.killpg(child.pid, signal.SIGKILL)
+    assert sorted(rows(location, table(id="integer"))) == OLD
+    save(NEW, location, "append", "run-2")
+    assert sorted(rows(location, table(id="integer"))) == BOTH
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def _wait_for_output(folder, child):
+    """Until a task of the child is writing its file."""
+    for _ in range(600):
+        assert child.poll() is None
+        if any("run-2" in str(path) for path in folder.rglob("part-*.parquet")):
+            return
+        time.sleep(0.1)
+    raise AssertionError("the child wrote nothing")

@@ -1,0 +1,157 @@
+"""CSV: strict text to typed rows; every value that is none is named with file and row."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+from pyspark.sql import functions as F
+
+from tallybook.model.columns import ColumnType
+from tallybook.storage import read
+from tallybook.storage.types import from_text
+
+
+def test_columns_by_header_name_in_any_order(rows, place, table, text):
+    file = text(
+        "orders.csv",
+        "\ufeffactive,at,day,note,Order Amount,id",
+        'true,2026-01-31T10:00:00,2026-01-31,"two\nlines",2.5,1',
+        'FALSE,2026-01-31 10:00:00.123456+02:00,,"say ""hi""",,2',
+        ",2026-01-31,2026-02-28,  spaced ,-1e1,3",
+    )
+    orders = table(
+        id="integer!", amount="decimal(10,2) Order Amount", note="string", day="date", at="timestamp", active="boolean"
+    )
+    assert rows(place("csv", file), orders) == [
+        (1, Decimal("2.50"), "two\nlines", date(2026, 1, 31), _utc(10), True),
+        (2, None, 'say "hi"', None, _utc(8, 123456), False),
+        (3, Decimal("-10.00"), "  spaced ", date(2026, 2, 28), _utc(0), None),
+    ]
+
+
+def _utc(hour, microsecond=0):
+    """What `collect` gives for an instant: local time without a zone."""
+    instant = datetime(2026, 1, 31, hour, 0, 0, microsecond, tzinfo=UTC)
+    return instant.astimezone().replace(tzinfo=None)
+
+
+@pytest.mark.parametrize(
+    ("type", "text", "value"),
+    [
+        ("integer", "+12", 12),
+        ("integer", " 12.00 ", 12),
+        ("integer", "9223372036854775807", 9223372036854775807),
+        ("integer", "9223372036854775808", None),
+        ("integer", "12.5", None),
+        ("integer", "1e3", None),
+        ("integer", "1,000", None),
+        ("integer", "", None),
+        ("decimal(5,2)", "123.4500", Decimal("123.45")),
+        ("decimal(5,2)", ".5", Decimal("0.50")),
+        ("decimal(5,2)", "123.456", None),
+        ("decimal(5,2)", "1234", None),
+        ("decimal(5,2)", "1.2e1", Decimal("12.00")),
+        ("decimal(5,2)", "12300E-2", Decimal("123.00")),
+        ("decimal(5,2)", "0E-10", Decimal("0.00")),
+        ("decimal(5,2)", "1E-3", None),
+        ("decimal(5,2)", "1,000", None),
+        ("decimal(5,2)", "1.2.3", None),
+        ("decimal(5,2)", "NaN", None),
+        ("decimal(5,2)", ".", None),
+        ("decimal(38,0)", "9" * 38, Decimal("9" * 38)),
+        ("decimal(38,0)", "9" * 39, None),
+        ("boolean", "True", True),
+        ("boolean", "1", None),
+        ("boolean", "yes", None),
+        ("date", "2024-02-29", date(2024, 2, 29)),
+        ("date", "2026-02-29", None),
+        ("date", "2026-2-1", None),
+        ("date", "31.01.2026", None),
+        ("date", "2026-01-31T00:00:00", None),
+        ("timestamp", "2026-01-31T10:00", None),
+        ("timestamp", "2026-01-31T10:00:00.1234567Z", None),
+        ("timestamp", "2026-01-31T25:00:00Z", None),
+        ("string", "  kept  ", "  kept  "),
+        ("string", "caf\ufffd", None),
+    ],
+)
+def test_text_is_read_exactly_or_not_at_all(spark, type, text, value):
+    column = from_text(F.lit(text), ColumnType.parse(type))
+    assert spark.range(1).select(column).collect()[0][0] == value
+
+
+def test_null_value(rows, place, table, text):
+    orders = table(id="integer", note="string")
+    file = text("a.csv", "id,note", "NA,", '1,"NA"', "2,x")
+    assert rows(place("csv", file, null_value="NA"), orders) == [(None, ""), (1, None), (2, "x")]
+    assert rows(place("csv", text("b.csv", "id,note", ',""', "1,NA")), orders) == [(None, None), (1, "NA")]
+
+
+def test_without_a_header_columns_go_by_position(rows, place, table, text):
+    location = place("csv", text("a.csv", "1;x", "2;y"), has_header=False, delimiter=";")
+    assert rows(location, table(id="integer", note="string")) == [(1, "x"), (2, "y")]
+
+
+def test_bad_values_are_named_with_file_and_row(refused, place, table, text):
+    file = text("a.csv", "id,amount", '1,"1,000"', "2,5.00", "3,1.234", *(f"{n},x{n}" for n in range(4, 9)))
+    problem = refused(place("csv", file), table(id="integer", amount="decimal(10,2)"))
+    assert problem.type == "DataLoadError"
+    assert "'amount'" in problem.message
+    assert [f"{file} row {row}: '{value}'" in problem.message for row, value in ((1, "1,000"), (3, "1.234"))]
+    assert problem.message.count(str(file)) == 5
+    assert "x7" not in problem.message
+    assert "2 after" in problem.hint
+
+
+def test_null_where_none_may_be(refused, place, table, text):
+    file = text("a.csv", "id,note", "1,x", ",y")
+    problem = refused(place("csv", file), table(id="integer!", note="string"))
+    assert (problem.type, f"{file} row 2: NULL" in problem.message) == ("DataLoadError", True)
+
+
+def test_lines_with_too_few_or_too_many_fields(refused, place, table, text):
+    file = text("a.csv", "id,note", "1,x", "2", "3,x,y")
+    problem = refused(place("csv", file), table(note="string"))
+    assert problem.type == "DataLoadError"
+    assert f"{file} row 2: '2'; {file} row 3: '3,x,y'" in problem.message
+
+
+def test_bytes_that_are_no_utf8(refused, place, table, tmp_path):
+    file = tmp_path / "latin.csv"
+    file.write_bytes(b"note\nok\ncaf\xe9\n")
+    problem = refused(place("csv", file), table(note="string"))
+    assert (problem.type, problem.hint) == ("DataLoadError", "it wants text in UTF-8")
+
+
+def test_a_column_nobody_asks_for_is_not_checked(spark, place, table, text):
+    frame = read(spark, place("csv", text("a.csv", "id,day", "1,x")), table(id="integer", day="date"))
+    assert frame.select("id").collect() == [(1,)]
+
+
+def test_missing_column(refused, place, table, text):
+    file = text("a.csv", "id,Order Amout", "1,2")
+    problem = refused(place("csv", file), table(id="integer", amount="decimal Order Amount"))
+    assert (problem.type, problem.hint) == ("SchemaMismatch", "did you mean 'Order Amout'?")
+    assert str(file) in problem.message
+
+
+def test_each_file_has_its_own_header(rows, refused, place, table, text, tmp_path):
+    text("orders/a.csv", "id,note", "1,x")
+    text("orders/b.csv", "note,id", "y,2")
+    location = place("csv", tmp_path / "orders")
+    assert rows(location, table(id="integer", note="string")) == [(1, "x"), (2, "y")]
+    other = text("orders/c.csv", "id", "3")
+    assert str(other) in refused(location, table(id="integer", note="string")).message
+
+
+def test_folder_names_are_columns_of_text(rows, place, table, text, tmp_path):
+    text("orders/month=01/a.csv", "id", "1")
+    text("orders/month=02/a.csv", "id,note", "2,x")
+    location = place("csv", tmp_path / "orders")
+    assert rows(location, table(id="integer", month="string")) == [(1, "01"), (2, "02")]
+
+
+def test_header_only_is_no_rows(rows, place, table, text):
+    assert rows(place("csv", text("a.csv", "id")), table(id="integer")) == []

@@ -1,0 +1,130 @@
+"""Delta outputs: one commit each, never twice, and the files of an attempt that died stay invisible."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from tallybook.errors import RunError
+from tallybook.storage import Written, commit, exists, write
+
+SCHEMA = "id bigint, amount decimal(18,6), note string, day date, at timestamp, paid boolean"
+
+
+@pytest.fixture
+def save(spark):
+    def run(rows, location, mode="overwrite", run_id="run-1", seq=5, schema="id bigint") -> Written:
+        frame = spark.createDataFrame(rows, schema)
+        return write(spark, frame, location, mode=mode, run_id=run_id, seq=seq)
+
+    return run
+
+
+def refusal(save, *arguments, **options) -> str:
+    with pytest.raises(RunError) as caught:
+        save(*arguments, **options)
+    assert caught.value.problem.type == "WriteFailed"
+    return caught.value.problem.message
+
+
+def test_round_trip(save, rows, place, table, tmp_path):
+    location = place("delta", tmp_path / "a table")
+    row = (1, Decimal("1.5"), "é", dt.date(2026, 1, 31), dt.datetime(2026, 1, 31, 10, 0, 0, 123456), True)
+    written = save([row, (None,) * 6], location, schema=SCHEMA)
+    assert (written.rows, written.version, len(written.files)) == (2, 0, 2)
+    columns = dict(zip(written.columns, ("integer", "decimal", "string", "date", "timestamp", "boolean"), strict=True))
+    assert sorted(rows(location, table(**columns)), key=str) == [row, (None,) * 6]
+    other = DeltaTable(tmp_path / "a table")
+    assert other.to_pyarrow_table().schema.field("at").type == pa.timestamp("us", "UTC")
+    assert other.count() == 2
+
+
+def test_modes_and_versions(spark, save, rows, place, table, tmp_path):
+    location = place("delta", tmp_path / "t")
+    assert not exists(spark, location)
+    assert save([(1,)], location, mode="error").version == 0
+    assert exists(spark, location)
+    assert save([(2,), (3,)], location, mode="append", run_id="run-2").version == 1
+    assert "already there" in refusal(save, [(4,)], location, mode="error", run_id="run-3")
+    assert "note string" in refusal(save, [("x",)], location, mode="append", run_id="run-3", schema="note string")
+    assert save([("x",)], location, run_id="run-3", schema="note string").version == 2
+    assert rows(location, table(note="string")) == [("x",)]
+    assert sorted(rows(place("delta", tmp_path / "t", version=1), table(id="integer"))) == [(1,), (2,), (3,)]
+
+
+def test_a_retry_reports_the_earlier_commit(save, rows, place, table, tmp_path):
+    location = place("delta", tmp_path / "t")
+    first = save([(1,)], location, mode="append")
+    save([(2,)], location, mode="append", seq=6)
+    save([(3,)], location, mode="append", run_id="run-2")
+    assert save([(1,)], location, mode="append") == first
+    assert sorted(rows(location, table(id="integer"))) == [(1,), (2,), (3,)]
+
+
+def test_an_empty_result_is_a_typed_table(save, rows, place, table, tmp_path):
+    location = place("delta", tmp_path / "t")
+    written = save([], location, schema=SCHEMA)
+    assert (written.rows, written.files) == (0, ())
+    assert [field.name for field in DeltaTable(tmp_path / "t").schema().fields] == list(written.columns)
+    save([(1,)], location, run_id="run-2")
+    assert save([], location, run_id="run-3").version == 2
+    assert rows(location, table(id="integer")) == []
+
+
+def test_files_of_an_attempt_that_died_are_never_seen(monkeypatch, save, rows, place, table, tmp_path):
+    """Between staging and commit nothing is cleaned up by code, so an exception there is like a kill."""
+    location = place("delta", tmp_path / "t")
+    save([(1,)], location)
+    with monkeypatch.context() as patch:
+        patch.setattr(commit, "_commit", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            save([(2,), (3,)], location, mode="append", run_id="run-2")
+    orphans = set((tmp_path / "t/run-2-5").rglob("*.parquet"))
+    assert orphans
+    assert rows(location, table(id="integer")) == [(1,)]
+    save([(2,)], location, mode="append", run_id="run-2")
+    assert sorted(rows(location, table(id="integer"))) == [(1,), (2,)]
+    assert not orphans & set((tmp_path / "t/run-2-5").rglob("*"))
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "append"])
+def test_another_commit_in_between(monkeypatch, save, rows, place, table, tmp_path, mode):
+    location = place("delta", tmp_path / "t")
+    save([(1,)], location)
+    real, others = commit.stage, [2]
+
+    def stage(*arguments):
+        parts = real(*arguments)
+        write_deltalake(tmp_path / "t", pa.table({"id": others}), mode="append")
+        return parts
+
+    monkeypatch.setattr(commit, "stage", stage)
+    assert save([(3,)], location, mode=mode, run_id="run-2").version == 2
+    expected = [(3,)] if mode == "overwrite" else [(1,), (2,), (3,)]
+    assert sorted(rows(location, table(id="integer"))) == expected
+
+
+def test_another_run_creates_the_table_in_between(monkeypatch, save, rows, place, table, tmp_path):
+    location = place("delta", tmp_path / "t")
+    real = commit.stage
+
+    def stage(*arguments):
+        write_deltalake(tmp_path / "t", pa.table({"id": [1]}))
+        return real(*arguments)
+
+    monkeypatch.setattr(commit, "stage", stage)
+    assert "already there" in refusal(save, [(2,)], location, mode="error")
+    assert rows(location, table(id="integer")) == [(1,)]
+
+
+def test_tables_with_needs_of_their_own_are_refused(save, place, tmp_path):
+    write_deltalake(tmp_path / "t", pa.table({"id": [1], "region": ["a"]}), partition_by=["region"])
+    assert "partitions by region" in refusal(save, [(1,)], place("delta", tmp_path / "t"))
+    DeltaTable.create(
+        tmp_path / "u", pa.schema([("id", pa.int64())]), configuration={"delta.enableChangeDataFeed": "true"}
+    )
+    assert "cannot be written yet" in refusal(save, [(1,)], place("delta", tmp_path / "u"))
