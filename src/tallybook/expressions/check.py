@@ -11,7 +11,7 @@ from tallybook.errors import Problem, did_you_mean
 from tallybook.expressions import decimals
 from tallybook.expressions.registry import KNOWN_ELSEWHERE, Argument, Function, Param, find_function, function_names
 from tallybook.expressions.scope import Resolved, Scope
-from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Star
+from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Star, walk
 from tallybook.model.columns import BOOLEAN, INTEGER, NULL, STRING, TIMESTAMP, UNKNOWN, ColumnType, decimal
 
 INTEGER_RANGE = range(-(2**63), 2**63)
@@ -66,8 +66,8 @@ class Checker:
             self._report("InvalidAggregation", "the expression has no aggregate function", node, f"one of: {choices}")
         return typed if not self.problems else None
 
-    def _report(self, type: str, message: str, node: Node, hint: str | None = None) -> None:
-        self.problems.append(Problem(type, message, hint, node.span.place))
+    def _report(self, type: str, message: str, node: Node, hint: str | None = None, via: Node | None = None) -> None:
+        self.problems.append(Problem(type, message, hint, node.span.place, via=via.span.place if via else None))
 
     def _check(self, node: Node) -> Typed | None:
         if isinstance(node, Literal):
@@ -111,14 +111,21 @@ class Checker:
         typed = self._check(node.body)
         self.problems[before:] = [problem.within(via=node.span.place) for problem in self.problems[before:]]
         if typed is not None and typed.type not in (BOOLEAN, NULL):
-            self._report("InvalidSelector", f"selector '{node.name}' is {typed.type}, not true or false", node.body)
+            self._report(
+                "InvalidSelector",
+                f"selector '{node.name}' is {typed.type}, not true or false",
+                node.body,
+                _condition_hint(typed),
+                via=node,
+            )
             return None
         return typed
 
     def _call(self, node: Call) -> Typed | None:
-        if node.name == "COUNT" and len(node.args) == 1 and isinstance(node.args[0], Star):
-            node = replace(node, name="COUNT_ALL", args=())
-        function = find_function(node.name)
+        name = node.name
+        if name == "COUNT" and len(node.args) == 1 and isinstance(node.args[0], Star):
+            node, name = replace(node, args=()), "COUNT_ALL"
+        function = find_function(name)
         if function is None or (function.operator and not node.operator):
             self._unknown(node)
             return None
@@ -140,12 +147,16 @@ class Checker:
         return lonely and self.grouped is not None and not self._inside_aggregate
 
     def _unknown(self, node: Call) -> None:
-        name = KNOWN_ELSEWHERE.get(node.name)
-        hint = f"here it is called {name}" if name else did_you_mean(node.name, function_names())
-        if self.grouped is not None and not self._inside_aggregate:
+        """Where rows are summarised and nothing inside does that, the unknown function was meant to."""
+        aggregating = self.grouped is not None and not self._inside_aggregate and not _summarises(node)
+        known = KNOWN_ELSEWHERE.get(node.name)
+        function = find_function(known) if known else None
+        hint = f"write {function.signature if function else known}" if known else None
+        if aggregating:
             hint = hint or did_you_mean(node.name, function_names(aggregate=True))
             self._report("InvalidAggregation", f"there is no aggregate function {node.name}", node, hint)
         else:
+            hint = hint or did_you_mean(node.name, function_names())
             self._report("UnknownFunction", f"there is no function {node.name}", node, hint)
 
     def _aggregate(self, node: Call, function: Function) -> Typed | None:
@@ -203,15 +214,15 @@ class Checker:
         if arg.type not in param.accepts:
             self._report(
                 "TypeMismatch",
-                f"{_title(node)} needs {param.accepts.name} as {param.name}, but {_subject(arg)} is {arg.type}",
+                f"{_title(node)} needs {param.accepts.name} here, but {_subject(arg)} is {arg.type}",
                 arg.node,
-                _conversion_hint(arg.type, param.accepts.kinds) or f"write {function.signature}",
+                _conversion_hint(arg, param.accepts.kinds) or f"write {function.signature}",
             )
             return False
         if param.literal and not isinstance(arg, TypedLiteral):
             self._report(
                 "TypeMismatch",
-                f"{param.name} of {node.name} must be written out, but {_subject(arg)} is computed",
+                f"{param.name} of {node.name} must be written out, which {_subject(arg)} is not",
                 arg.node,
                 "convert text with TO_DATE(…)" if arg.type == STRING else f"write {function.signature}",
             )
@@ -238,7 +249,7 @@ class Checker:
             f"{_title(node)} needs values of one type, but {_subject(first)} is {first.type} and "
             f"{_subject(odd)} is {odd.type}",
             odd.node,
-            _conversion_hint(odd.type, frozenset({first.type.kind})),
+            _conversion_hint(odd, frozenset({first.type.kind})),
         )
 
 
@@ -296,7 +307,22 @@ def _subject(typed: Typed) -> str:
     return text if 0 < len(text) <= 40 and "\n" not in text else "it"
 
 
-def _conversion_hint(actual: ColumnType, wanted: frozenset[str]) -> str | None:
+def _summarises(node: Node) -> bool:
+    calls = (find_function(inner.name) for inner in walk(node) if isinstance(inner, Call))
+    return any(function is not None and function.aggregate for function in calls)
+
+
+def _condition_hint(typed: Typed) -> str:
+    comparison = "> 0" if typed.type.is_number else "IS NOT NULL"
+    return f"write a condition, such as {_subject(typed)} {comparison}"
+
+
+def _conversion_hint(typed: Typed, wanted: frozenset[str]) -> str | None:
+    actual = typed.type
+    if wanted == {"boolean"}:
+        return _condition_hint(typed)
+    if actual.kind == "boolean" and "integer" in wanted:
+        return f"turn it into a number with IF({_subject(typed)}, 1, 0)"
     if actual.kind == "string" and {"date", "decimal"} <= wanted:
         return "join text with CONCAT(a, b); convert it with TO_DECIMAL(…) or TO_DATE(…)"
     if actual.kind == "string" and "date" in wanted:

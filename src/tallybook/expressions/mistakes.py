@@ -78,6 +78,8 @@ def _end(text: str) -> tuple[int, int, str, str | None]:
     at = end - len(last)
     if re.search(r"[0-9]\s*%$", text[:end]):
         return at, 1, "a value is missing after '%'", "% is the remainder of a division; ten percent is 0.10"
+    if re.search(r"\bBETWEEN\b(?!.*\bAND\b)", text, re.IGNORECASE | re.DOTALL) and last.upper() != "BETWEEN":
+        return max(0, end - 1), 1, "the high end of BETWEEN is missing", "write value BETWEEN low AND high"
     if last in ("+", "-", "*", "/", "%", "=", "==", "<>", "!=", "<", "<=", ">", ">=", ",") or last.lower() in _KEYWORDS:
         return at, len(last), f"something is missing after '{last}'", None
     opened = _unclosed(text)
@@ -122,9 +124,9 @@ def _missing_hint(token: Token, before: str) -> str | None:
         return f"write {token}=" if token in ("<", ">") else "equality is written ="
     if token == ")" and before.endswith(","):
         return "the comma before it is too many"
-    if token.type == "STAR" and before.endswith("("):
+    if token.type == "STAR":
         return "only COUNT(*) takes a star"
-    return None
+    return _CHARACTERS["."] if token == "." else None
 
 
 def _keyword_hint(word: str, before: str) -> str:
@@ -146,8 +148,12 @@ def _token_hint(token: Token, before: str) -> str | None:
     if token == ")":
         return "there is one ) too many"
     if token == ",":
-        outside = not _unclosed(before)
-        return f"a comma separates the arguments of a function; {_PLAIN_NUMBER}" if outside else None
+        opened = _unclosed(before)
+        if opened and not re.search(r"\w\s*$", before[: opened[-1]]):
+            return "a parenthesis before it is not closed yet"
+        return f"a comma separates the arguments of a function; {_PLAIN_NUMBER}"
+    if token.type == "NAME" and re.fullmatch(r"[eE][0-9]*", token) and before[-1:].isdigit():
+        return _PLAIN_NUMBER
     if token.type in _VALUE:
         return "an operator or a comma is missing before it"
     if token.type == "COMPARISON":

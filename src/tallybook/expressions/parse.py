@@ -27,7 +27,7 @@ def parse(source: SourceText | str) -> Node:
     """The tree of an expression; a ProblemError with an ExpressionParseError when it is not one."""
     text = source if isinstance(source, SourceText) else SourceText(source)
     if not text.text.strip():
-        raise _error("the expression is empty", Span(text, 0, len(text.text)))
+        raise _error("the expression is empty", Span(text, 0, len(text.text)), "write a value, such as amount * 2")
     try:
         node: Node = _TreeBuilder(text).transform(_grammar().parse(text.text))
     except UnexpectedInput as error:
@@ -69,7 +69,8 @@ class _Expansion:
     def _named(self, node: Named, stack: tuple[str, ...]) -> Node:
         if node.name in stack:
             circle = " → ".join([*stack[stack.index(node.name) :], node.name])
-            raise _problem("SelectorCycle", f"selectors use each other in a circle: {circle}", node.span)
+            hint = "write out the condition in one of them"
+            raise _problem("SelectorCycle", f"selectors use each other in a circle: {circle}", node.span, hint)
         if node.name not in self._selectors:
             hint = did_you_mean(node.name, self._selectors) or "define it under the project's `selectors`"
             raise _problem("UnknownSelector", f"no selector is named '{node.name}'", node.span, hint)

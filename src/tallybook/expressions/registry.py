@@ -118,6 +118,7 @@ KNOWN_ELSEWHERE = {
     "CEILING": "CEIL",
     "CONCATENATE": "CONCAT",
     "COUNTA": "COUNT",
+    "COUNTIF": "COUNT(IF(condition, 1))",
     "DATE_ADD": "DATEADD",
     "DATE_DIFF": "DATEDIFF",
     "DATEVALUE": "TO_DATE",
@@ -136,16 +137,24 @@ KNOWN_ELSEWHERE = {
     "LCASE": "LOWER",
     "LEAST": "MIN",
     "LENGTH": "LEN",
+    "LTRIM": "TRIM",
+    "MEAN": "AVG",
     "MID": "SUBSTRING",
+    "NULLIF": "IF(a = b, NULL, a)",
     "NVL": "COALESCE",
+    "POWER": "x * x",
+    "RTRIM": "TRIM",
     "SEARCH": "CONTAINS",
     "SUBSTITUTE": "REPLACE",
     "SUBSTR": "SUBSTRING",
+    "SUMIF": "SUM(IF(condition, value))",
     "TEXT": "TO_STRING",
     "UCASE": "UPPER",
     "VALUE": "TO_DECIMAL",
+    "VLOOKUP": "alias.column of a lookup or join",
+    "XLOOKUP": "alias.column of a lookup or join",
 }
-"""What spreadsheets and SQL call some of them, for suggestions only."""
+"""What to write for names that spreadsheets and SQL have: one of ours, or another way to say it."""
 
 
 def register(function: Function) -> Function:

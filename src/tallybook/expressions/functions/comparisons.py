@@ -51,7 +51,7 @@ def why_not_comparable(operator: str, a: Argument, b: Argument) -> Refusal | Non
     if "string" in kinds and kinds & {"date", "timestamp"}:
         hint = 'write dates as DATE("2026-01-31"), or convert with TO_DATE(…)'
     elif "string" in kinds and kinds & {"integer", "decimal"}:
-        hint = "put the number in quotes, or convert the text with TO_INTEGER(…) or TO_DECIMAL(…)"
+        hint = "write numbers without quotes, text with quotes; convert text with TO_INTEGER(…) or TO_DECIMAL(…)"
     return Refusal(f"{a.type} and {b.type} cannot be compared", hint)
 
 

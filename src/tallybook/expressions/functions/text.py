@@ -70,7 +70,7 @@ _function(
     "LEFT",
     (_TEXT, _LENGTH),
     STRING,
-    "The first characters.",
+    "The first characters; none for a length of zero or less.",
     ('LEFT("2026-01", 4)', "2026"),
     lambda c, x, n: F.left(x, _count(n)),
 )
@@ -78,7 +78,7 @@ _function(
     "RIGHT",
     (_TEXT, _LENGTH),
     STRING,
-    "The last characters.",
+    "The last characters; none for a length of zero or less.",
     ('RIGHT("2026-01", 2)', "01"),
     lambda c, x, n: F.right(x, _count(n)),
 )
