@@ -1,0 +1,195 @@
+"""What can be wrong with a scenario before anything runs: every name, value and expectation in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from tallybook.errors import Problem, ProblemError, did_you_mean
+from tallybook.model.columns import VALID_FROM, ColumnType
+from tallybook.model.dataset import Dataset, Table
+from tallybook.model.datasource import FILE_FORMATS
+from tallybook.project.checked import Checked
+from tallybook.project.entities import Part
+from tallybook.project.yaml import Path
+from tallybook.resolve.locate import path_target
+from tallybook.scenarios.load import Case, read_case
+from tallybook.scenarios.model import ExpectedRows, Given, Row
+from tallybook.scenarios.values import read_value
+
+
+def check_scenarios(checked: Checked) -> Iterator[Problem]:
+    """Every problem of every scenario; problems of a project of the workspace are told where it stands."""
+    for case in read_cases(checked):
+        yield from case.problems
+        if not case.expects_error:
+            yield from (problem for problem in case.refused if problem not in checked.problems)
+
+
+def read_cases(checked: Checked) -> list[Case]:
+    """All scenarios of a workspace, checked."""
+    return [_checked(read_case(part, checked)) for part in checked.definitions.scenarios]
+
+
+def _checked(case: Case) -> Case:
+    if case.scenario is None:
+        return case
+    case, problems = _with_period(case)
+    problems += _check_project(case)
+    problems += _check_own_datasets(case)
+    problems += _check_data(case)
+    if not case.expects_error:
+        problems += _check_missing(case)
+    if not case.refused:
+        problems += _check_expectations(case)
+    return replace(case, problems=(*case.problems, *problems))
+
+
+def _with_period(case: Case) -> tuple[Case, list[Problem]]:
+    calendar = case.scope.calendar
+    if calendar is None:
+        return case, [case.part.problem(("period",), "CalendarNotFound", "the workspace's calendar does not exist")]
+    try:
+        return replace(case, period=case.body.period.within(calendar)), []
+    except ProblemError as error:
+        return case, [case.part.locate(error.problem, "period")]
+
+
+def _check_project(case: Case) -> Iterator[Problem]:
+    known = case.scope.definitions.projects
+    project = case.body.project
+    if case.bound is None and not case.refused:
+        yield case.part.problem(
+            ("project",), "ProjectNotFound", f"there is no project '{project}'", did_you_mean(str(project), known)
+        )
+
+
+def _check_own_datasets(case: Case) -> Iterator[Problem]:
+    for index, dataset in enumerate(case.body.datasets):
+        entry = case.scope.definitions.datasets[dataset.id]
+        if entry.entity is not dataset or entry.part != case.part.below("datasets", index):
+            yield case.part.problem(("datasets", index, "id"), "DuplicateId", f"'{dataset.id}' is there twice")
+
+
+def _check_data(case: Case) -> Iterator[Problem]:
+    for dataset_id, tables in case.body.data.items():
+        dataset = case.dataset(dataset_id)
+        if dataset is None:
+            hint = did_you_mean(dataset_id, case.scope.catalog.versions)
+            message = f"there is no dataset '{dataset_id}'"
+            yield _at_key(case.part, ("data", dataset_id), "DatasetNotFound", message, hint)
+            continue
+        known = tables_of(dataset)
+        for name, given in tables.items():
+            path = ("data", dataset_id, name)
+            if name in known:
+                yield from _check_given(given, known[name], case, path)
+            else:
+                message = f"dataset '{dataset_id}' has no table '{name}'"
+                yield _at_key(case.part, path, "InvalidArguments", message, did_you_mean(name, known))
+
+
+def tables_of(dataset: Dataset) -> dict[str, Table]:
+    """The tables whose rows belong to a dataset: its main one, and those its lookups write out."""
+    targets = (lookup.target for lookup in dataset.lookups)
+    inner = {target.name: target for target in targets if isinstance(target, Table)}
+    return inner | {dataset.main_table.name: dataset.main_table}
+
+
+def _check_given(given: Given, table: Table, case: Case, path: Path) -> Iterator[Problem]:
+    if given.file is not None:
+        yield from _check_file(given.file, case, path)
+    types = table.business_types | table.system_types
+    required = {column.name for column in table.columns if not column.nullable}
+    for index, row in enumerate(given.rows):
+        here = (*path, index)
+        yield from _check_row(row, types, case.part, here, f"table '{table.name}'", exact=True)
+        for name in required & row.keys():
+            if row[name] is None:
+                message = f"'{name}' is not nullable, so no row can be loaded with NULL in it"
+                yield case.part.problem((*here, name), "TypeMismatch", message)
+        if table.temporal_mode == "bitemporal" and VALID_FROM not in row:
+            message = f"a row of '{table.name}' says from when it is valid: '{VALID_FROM}' is missing"
+            yield case.part.problem(here, "InvalidArguments", message, f"add {VALID_FROM}: 2026-01-01")
+
+
+def _check_file(file: str, case: Case, path: Path) -> Iterator[Problem]:
+    where = (*path, "file")
+    suffix = PurePosixPath(file).suffix.removeprefix(".")
+    if suffix.isalpha() and suffix not in FILE_FORMATS:
+        hint = f"one of: {', '.join(FILE_FORMATS)}"
+        yield case.part.problem(where, "InvalidArguments", f"'{file}' is of no format that can be read", hint)
+    root = case.scope.definitions.root
+    try:
+        inside = PurePosixPath(path_target(file, root)).is_relative_to(root.absolute())
+    except ProblemError:
+        inside = False
+    if not inside:
+        hint = "keep test data in the workspace, and write the path from there"
+        yield case.part.problem(where, "InvalidArguments", f"'{file}' is not inside the workspace", hint)
+
+
+def _check_row(
+    row: Row, types: Mapping[str, ColumnType], part: Part, path: Path, what: str, *, exact: bool
+) -> Iterator[Problem]:
+    for name, value in row.items():
+        here = (*path, name)
+        if name not in types:
+            yield _at_key(part, here, "ColumnNotFound", f"{what} has no column '{name}'", did_you_mean(name, types))
+            continue
+        try:
+            read_value(value, types[name], exact=exact)
+        except ValueError as error:
+            yield part.problem(here, "TypeMismatch", f"column '{name}' is {types[name]}: {error}")
+
+
+def _check_missing(case: Case) -> Iterator[Problem]:
+    """Nothing is silently empty: a table the project reads is given, be it without rows."""
+    for source in case.sources:
+        dataset_id, table = source.dataset.id, source.table.name
+        if table not in case.body.data.get(dataset_id, {}):
+            message = f"the project reads table '{table}' of dataset '{dataset_id}', and no rows are given for it"
+            path: Path = ("data", dataset_id) if dataset_id in case.body.data else ("data",)
+            hint = f"for a table without rows write `{table}: []`"
+            yield _at_key(case.part, path, "DataNotFound", message, hint)
+
+
+def _check_expectations(case: Case) -> Iterator[Problem]:
+    expect, bound = case.body.expect, case.bound
+    if expect is None or bound is None or bound.schema is None:
+        return
+    outputs = {str(step.seq): step for step in case.outputs}
+    final = bound.steps[-1].after.columns
+    shown = {name: case.outputs[-1].before.columns[name] for name in case.outputs[-1].columns} if outputs else final
+    what = "the last output" if outputs else "the working dataset"
+    yield from _check_expected(expect, shown, case.part, ("expect",), what)
+    for index, name in enumerate(expect.columns or ()):
+        if name not in shown:
+            hint = did_you_mean(name, shown)
+            yield case.part.problem(
+                ("expect", "columns", index), "ColumnNotFound", f"{what} has no column '{name}'", hint
+            )
+    for seq, expected in expect.outputs.items():
+        path = ("expect", "outputs", seq)
+        if seq not in outputs:
+            hint = f"outputs are: {', '.join(outputs)}" if outputs else "the project has no output"
+            yield _at_key(case.part, path, "InvalidArguments", f"operation {seq} is not an output", hint)
+            continue
+        step = outputs[seq]
+        columns = {name: step.before.columns[name] for name in step.columns}
+        yield from _check_expected(expected, columns, case.part, path, f"output {seq}")
+    if expect.working is not None:
+        yield from _check_expected(expect.working, final, case.part, ("expect", "working"), "the working dataset")
+
+
+def _check_expected(
+    expected: ExpectedRows, types: Mapping[str, ColumnType], part: Part, path: Path, what: str
+) -> Iterator[Problem]:
+    for index, row in enumerate(expected.rows or ()):
+        yield from _check_row(row, types, part, (*path, "rows", index), what, exact=False)
+
+
+def _at_key(part: Part, path: Path, type: str, message: str, hint: str | None) -> Problem:
+    """A problem with a key rather than with its value."""
+    return replace(part.problem(path, type, message, hint), place=part.place(path, key=True))

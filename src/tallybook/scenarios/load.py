@@ -1,0 +1,153 @@
+"""Scenarios as the files have them: each read, and its project bound, nothing run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tallybook.errors import Problem
+from tallybook.model.base import as_text
+from tallybook.model.dataset import Dataset
+from tallybook.model.period import Period
+from tallybook.operations.output import OutputStep
+from tallybook.operations.schema import SourceTable
+from tallybook.project.bind import BoundProject
+from tallybook.project.catalog import Catalog
+from tallybook.project.check import check
+from tallybook.project.checked import Checked
+from tallybook.project.entities import Part, read_entity
+from tallybook.project.load import Definitions, Entry, ProjectEntry, read_project
+from tallybook.scenarios.model import Scenario
+
+_NAMELESS = "scenario"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario and everything it is about, ready to run when nothing is wrong."""
+
+    name: str
+    part: Part
+    scope: Checked
+    """The workspace as this scenario sees it: with its own datasets, resolvers and project."""
+    scenario: Scenario | None = None
+    bound: BoundProject | None = None
+    period: Period | None = None
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with the scenario itself."""
+    refused: tuple[Problem, ...] = ()
+    """Why its project cannot run; what a scenario that expects an error is about."""
+
+    @property
+    def file(self) -> str:
+        return self.part.document.file
+
+    @property
+    def body(self) -> Scenario:
+        """The scenario of a case that could be read."""
+        assert self.scenario is not None
+        return self.scenario
+
+    @property
+    def expects_error(self) -> bool:
+        expect = self.scenario.expect if self.scenario else None
+        return expect is not None and expect.error is not None
+
+    @property
+    def sources(self) -> tuple[SourceTable, ...]:
+        """The tables its project loads."""
+        if self.bound is None or self.bound.input is None:
+            return ()
+        return tuple(dict.fromkeys([self.bound.input, *(s for step in self.bound.steps for s in step.sources)]))
+
+    @property
+    def outputs(self) -> tuple[OutputStep, ...]:
+        steps = self.bound.steps if self.bound else ()
+        return tuple(step for step in steps if isinstance(step, OutputStep))
+
+    def dataset(self, dataset_id: str) -> Dataset | None:
+        """The version the project reads, else the latest one."""
+        read = next((source.dataset for source in self.sources if source.dataset.id == dataset_id), None)
+        versions = self.scope.catalog.versions.get(dataset_id)
+        return read or (versions[max(versions)] if versions else None)
+
+
+def read_case(part: Part, checked: Checked) -> Case:
+    """One scenario document in its workspace."""
+    read, problems = _read(part)
+    if read is None:
+        return Case(_name(part), part, checked, problems=tuple(problems))
+    scenario, inline, wrong = read
+    case = Case(_name(part), part, checked, scenario, refused=tuple(wrong))
+    if inline is None and (wrong or str(scenario.project) not in checked.definitions.projects):
+        return case
+    scope = _scope(case, inline)
+    project_id = inline.head.id if inline else str(scenario.project)
+    case = replace(case, scope=scope, bound=scope.bound.get(project_id))
+    known = [*scope.problems, *(() if inline or scope is checked else checked.problems)]
+    concerning = (problem for problem in known if _concerns(problem, case, project_id))
+    return replace(case, refused=(*wrong, *dict.fromkeys(concerning)))
+
+
+def _name(part: Part) -> str:
+    body = part.value()
+    name = body.get("name") if isinstance(body, dict) else None
+    return str(as_text(name)) if name is not None else _NAMELESS
+
+
+_Read = tuple[Scenario, ProjectEntry | None, list[Problem]]
+
+
+def _read(part: Part) -> tuple[_Read | None, list[Problem]]:
+    """The scenario, and its project where that is written out: read apart, operation by operation."""
+    body = part.value()
+    inline: ProjectEntry | None = None
+    wrong: list[Problem] = []
+    if isinstance(body, dict) and isinstance(body.get("project"), dict):
+        inline, wrong = read_project(part.below("project"))
+        body = body | {"project": inline.head.id if inline else _NAMELESS}
+    scenario, problems = read_entity(Scenario, part, body)
+    if scenario is None:
+        return None, [*_once(problems), *wrong]
+    return (scenario, inline, wrong), []
+
+
+def _once(problems: list[Problem]) -> list[Problem]:
+    """A project that is neither an id nor a map is wrong in both ways; the first is said."""
+    first = next((problem for problem in problems if problem.path == "scenario.project"), None)
+    return [problem for problem in problems if problem.path != "scenario.project" or problem is first]
+
+
+def _concerns(problem: Problem, case: Case, project_id: str) -> bool:
+    """Whether a problem keeps the project from running on the scenario's rows. Those need no resolver to be found."""
+    if problem.type == "ResolverNotFound" and not case.body.resolvers:
+        return False
+    if problem.project is not None:
+        return problem.project == project_id
+    path, place = problem.path or "", problem.place
+    read = {source.dataset.id for source in case.sources}
+    files = {entry.part.document.file for id, entry in case.scope.definitions.datasets.items() if id in read}
+    return path.startswith("scenario.") or (path.startswith("dataset") and place is not None and place.file in files)
+
+
+def _scope(case: Case, inline: ProjectEntry | None) -> Checked:
+    """The workspace itself, or a copy of it with what the scenario brings along."""
+    scenario, base = case.body, case.scope
+    if inline is None and not scenario.datasets and not scenario.resolvers:
+        return base
+    own = base.definitions
+    entry = inline or own.projects[str(scenario.project)]
+    datasets = {d.id: Entry(d, case.part.below("datasets", i)) for i, d in enumerate(scenario.datasets)}
+    resolvers = {r.id: Entry(r, case.part.below("resolvers", i)) for i, r in enumerate(scenario.resolvers)}
+    others = {id: e for id, e in own.resolvers.items() if id not in resolvers}
+    if any(resolver.is_default for resolver in scenario.resolvers):
+        others = {id: replace(e, entity=e.entity.model_copy(update={"is_default": False})) for id, e in others.items()}
+    definitions = Definitions(
+        root=own.root,
+        settings=own.settings,
+        projects={entry.head.id: entry},
+        datasets=own.datasets | datasets,
+        resolvers=others | resolvers,
+        datasources=own.datasources,
+        calendars=own.calendars,
+    )
+    return check(definitions, Catalog({id: dict(versions) for id, versions in base.catalog.versions.items()}))

@@ -1,0 +1,148 @@
+"""A scenario: given rows, a project and a period, and what must come out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
+
+from tallybook.errors import PROBLEM_TYPES, did_you_mean
+from tallybook.model.base import Entity, Id, NonEmpty, as_text
+from tallybook.model.dataset import Dataset
+from tallybook.model.period import Calendar, Day, Period
+from tallybook.model.resolver import Resolver
+from tallybook.project.model import Project
+
+DEFAULT_TIMESTAMP = datetime(2026, 1, 1, tzinfo=UTC)
+"""What NOW() says in a scenario that does not say when it runs."""
+
+
+def moment(text: str) -> datetime:
+    """An ISO timestamp; without a zone it means UTC. ValueError for anything else."""
+    try:
+        value = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is not a timestamp; write it as 2026-01-31T12:00:00Z") from None
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def _as_moment(value: object) -> object:
+    text = as_text(value)
+    return moment(text) if isinstance(text, str) else text
+
+
+def _scalar(value: object) -> object:
+    if isinstance(value, dict | list | tuple):
+        raise ValueError("a value is text, a number, true, false or null")
+    return value
+
+
+_SCALARS = {"type": ["string", "number", "boolean", "null"]}
+Cell = Annotated[Any, AfterValidator(_scalar), Field(json_schema_extra=_SCALARS)]
+Row = dict[str, Cell]
+Match = Literal["exact", "subset"]
+
+
+class GivenPeriod(Entity):
+    """A period of the workspace's calendar by its identifier, or one with dates of its own."""
+
+    identifier: NonEmpty
+    level: NonEmpty | None = None
+    start_date: Day | None = None
+    end_date: Day | None = None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> GivenPeriod:
+        own = (self.level, self.start_date, self.end_date)
+        if any(own) and not all(own):
+            raise ValueError("a period has an identifier alone, or a level, a start_date and an end_date as well")
+        return self
+
+    def within(self, calendar: Calendar) -> Period:
+        """The period meant; `PeriodNotFound` when the calendar does not know it."""
+        if self.level is None or self.start_date is None or self.end_date is None:
+            return calendar.period(self.identifier)
+        return Period(identifier=self.identifier, level=self.level, start_date=self.start_date, end_date=self.end_date)
+
+
+def _by_identifier(value: Any) -> Any:
+    return value if isinstance(value, dict | tuple) else {"identifier": value}
+
+
+class FileRows(Entity):
+    """Rows in a data file of the workspace."""
+
+    file: NonEmpty = Field(description="A csv, json, orc, parquet or delta path, relative to the workspace.")
+
+
+class Given(Entity):
+    """The rows of one table: written out, or in a file."""
+
+    rows: tuple[Row, ...] = ()
+    file: NonEmpty | None = None
+
+
+def _as_given(value: Any) -> Any:
+    return value if isinstance(value, dict) and "rows" not in value else {"rows": value}
+
+
+Rows = Annotated[Given, BeforeValidator(_as_given, json_schema_input_type=tuple[Row, ...] | FileRows)]
+
+
+class ExpectedRows(Entity):
+    """What the rows of an output, or of the working dataset, must be."""
+
+    rows: tuple[Row, ...] | None = Field(None, description="Only the columns named in a row are compared.")
+    match: Match = Field("exact", description="`exact`: these rows and no others. `subset`: at least these.")
+    row_count: int | None = Field(None, ge=0)
+
+
+def _known_type(value: str) -> str:
+    if value not in PROBLEM_TYPES:
+        raise ValueError(f"'{value}' is not a type of problem; {did_you_mean(value, PROBLEM_TYPES) or 'see the docs'}")
+    return value
+
+
+class ExpectedError(Entity):
+    """The problem that must stop the project, when it is checked or when it runs."""
+
+    type: Annotated[NonEmpty, AfterValidator(_known_type)]
+    seq: int | None = Field(None, ge=1, description="The operation it must be about.")
+
+
+Seq = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*$")]
+
+
+class Expect(ExpectedRows):
+    """Rows, their number and columns are those of the last output; without an output, of what is not deleted."""
+
+    outputs: dict[Seq, ExpectedRows] = Field(default_factory=dict, description="By the seq of the output.")
+    working: ExpectedRows | None = Field(None, description="The final working dataset, deleted rows included.")
+    columns: tuple[NonEmpty, ...] | None = Field(None, description="Exactly these columns, in this order.")
+    error: ExpectedError | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Expect:
+        said = self.model_fields_set - {"match"}
+        if not said:
+            raise ValueError("say what is expected: rows, row_count, columns, outputs, working or error")
+        if self.error is not None and said != {"error"}:
+            raise ValueError("after an error there are no rows: expect one or the other")
+        return self
+
+
+class Scenario(Entity):
+    """An example that must hold."""
+
+    name: NonEmpty
+    project: Id | Project = Field(description="The id of a project of the workspace, or a whole project.")
+    period: Annotated[GivenPeriod, BeforeValidator(_by_identifier, json_schema_input_type=str | GivenPeriod)]
+    as_of: Day | None = Field(None, description="By default the first day of the period.")
+    run_timestamp: Annotated[datetime, BeforeValidator(_as_moment, json_schema_input_type=str)] = DEFAULT_TIMESTAMP
+    datasets: tuple[Dataset, ...] = Field((), description="Datasets beside those of the workspace.")
+    resolvers: tuple[Resolver, ...] = Field(
+        (), description="By default rows are served as they stand; with resolvers these must find a place for them."
+    )
+    data: dict[str, dict[str, Rows]] = Field(description="Dataset id, then table name, then its rows.")
+    expect: Expect | None = Field(None, description="Left out, `tallybook test --record` fills it in.")

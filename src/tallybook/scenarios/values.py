@@ -1,0 +1,135 @@
+"""One cell: from YAML to a value of its column's type, and back to text people compare."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+from tallybook.model.base import as_text
+from tallybook.model.columns import ColumnType
+from tallybook.scenarios.model import moment
+
+_LARGEST_INTEGER = 2**63 - 1
+
+
+def read_value(value: object, type: ColumnType, *, exact: bool = True) -> object:
+    """The value a cell of the YAML stands for; ValueError says why it is none.
+
+    `exact` refuses what the column cannot hold. An expectation may name any number: it is compared, never stored.
+    """
+    if value is None:
+        return None
+    match type.kind:
+        case "string":
+            return as_text(value)
+        case "boolean":
+            return _boolean(value)
+        case "integer":
+            return _integer(value)
+        case "decimal":
+            return _decimal(value, type, exact)
+        case "date":
+            return _date(value)
+    return moment(str(as_text(value)))
+
+
+def _boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{_shown(value)} is not true or false")
+    return value
+
+
+def _number(value: object) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise ValueError(f"{_shown(value)} is not a number{_quotes(value)}")
+    return Decimal(value)
+
+
+def _integer(value: object) -> int:
+    number = _number(value)
+    if number != number.to_integral_value() or not -_LARGEST_INTEGER - 1 <= number <= _LARGEST_INTEGER:
+        raise ValueError(f"{_shown(value)} is not a whole number of 64 bits")
+    return int(number)
+
+
+def _decimal(value: object, type: ColumnType, exact: bool) -> Decimal:
+    number = _number(value)
+    parts = number.as_tuple()
+    assert isinstance(parts.exponent, int), "YAML has no NaN here"
+    digits = "".join(map(str, parts.digits)).rstrip("0") if number else ""
+    scale = -(parts.exponent + len(parts.digits) - len(digits))
+    if exact and (scale > type.scale or len(digits) - scale > type.integer_digits):
+        raise ValueError(f"{_shown(value)} does not fit {type}")
+    return number
+
+
+def _date(value: object) -> date:
+    text = str(as_text(value))
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        day = None
+    if day is None or day.isoformat() != text:
+        raise ValueError(f"{_shown(value)} is not a date such as 2026-01-31")
+    return day
+
+
+def _shown(value: object) -> str:
+    return f"'{as_text(value)}'"
+
+
+def _quotes(value: object) -> str:
+    """Text that would be a number without its quotes is the usual slip."""
+    try:
+        Decimal(str(value))
+    except ArithmeticError:
+        return ""
+    return " but text; leave the quotes out"
+
+
+def same(expected: object, actual: object) -> bool:
+    """Numbers by value; NULL equals NULL."""
+    return expected == actual and (expected is None) == (actual is None)
+
+
+def plain(value: object) -> object:
+    """A value as JSON has it: numbers exact, as text where JSON's would lose digits."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else number_text(value)
+    if isinstance(value, datetime):
+        return moment_text(value)
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def show(value: object) -> str:
+    """A value in a table: text as it is, unless that could be taken for something else."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        odd = value in ("", "NULL") or value != value.strip() or not value.isprintable()
+        return f'"{value}"'.encode("unicode_escape").decode() if odd else value
+    return written(value)
+
+
+def written(value: object) -> str:
+    """A value as it is written in YAML, without the quotes of text."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case Decimal():
+            return number_text(value)
+        case datetime():
+            return moment_text(value)
+        case date():
+            return value.isoformat()
+    return str(value)
+
+
+def number_text(value: Decimal) -> str:
+    """Without an exponent, and without zeros that say nothing."""
+    text = format(value, "f")
+    return (text.rstrip("0").rstrip(".") if "." in text else text) if value else "0"
+
+
+def moment_text(value: datetime) -> str:
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
