@@ -158,8 +158,9 @@ class Problem:
         if self.code:
             head += f" [{self.code}]"
         where = [f"project '{self.project}'"] if self.project else []
-        if self.seq is not None:
-            where.append(f"operation {self.seq}" + (f" '{self.operation}'" if self.operation else ""))
+        if self.seq is not None or self.operation is not None:
+            known = ("operation", self.seq, None if self.operation is None else f"'{self.operation}'")
+            where.append(" ".join(str(fact) for fact in known if fact is not None))
         lines = [head + (f" in {', '.join(where)}" if where else ""), f"  {self.message}"]
         excerpt = self.place.excerpt() if self.place else ""
         lines += [f"    {line}" for line in excerpt.splitlines()]
@@ -226,13 +227,12 @@ def fail(type: str, message: str, **facts: object) -> RunError:
     return RunError([Problem(type, message, **facts)])  # type: ignore[arg-type]  # checked by Problem
 
 
-def did_you_mean(name: str, choices: Iterable[str]) -> str | None:
-    """A hint naming the nearest choice, else all of them when they are few."""
+def did_you_mean(name: str, choices: Iterable[str], *, near_only: bool = False) -> str | None:
+    """A hint naming the nearest choice, else all of them when they are few; system columns only where near."""
     known = sorted(set(choices))
     by_lower = {choice.lower(): choice for choice in known}
     near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     if near:
         return f"did you mean '{by_lower[near[0]]}'?"
-    if 0 < len(known) <= 12:
-        return "one of: " + ", ".join(known)
-    return None
+    listed = [choice for choice in known if not choice.startswith("_")]
+    return "one of: " + ", ".join(listed) if 0 < len(listed) <= 12 and not near_only else None

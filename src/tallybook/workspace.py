@@ -150,6 +150,8 @@ class Workspace:
     def columns_of(self, dataset_id: str) -> Scope:
         """What an expression over the rows of a dataset can read."""
         found = self.checked.catalog.find(DatasetRef.model_construct(dataset_id=dataset_id))
+        if found is None:
+            raise ValidationError(self.checked.problems)
         if isinstance(found, Problem):
             raise ValidationError([found])
         return working_schema(found, self.checked.catalog).scope()

@@ -6,7 +6,8 @@ import pytest
 
 from tallybook.errors import RunError
 from tallybook.model.period import GREGORIAN, Period
-from tallybook.resolve.render import TOKENS, check_template, render, unknown_tokens
+from tallybook.resolve.render import TOKENS, check_template, render
+from tallybook.source import SourceText
 
 DAY = GREGORIAN.period("2026-05-07")
 
@@ -27,19 +28,20 @@ def test_tokens_become_values(template: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "found"),
+    ("template", "marked"),
     [
         ("{{YYYY}}/{{ period }}", []),
-        ("x/{{yyyy}}/{{MON}}", [("yyyy", 2), ("MON", 11)]),
-        ("{{YYYY}}/{{MM", [("{{", 9)]),
-        ("{{YYYY}}/MM}}", [("}}", 11)]),
-        ("{{{YYYY}}}", [("{{", 0), ("}}", 7)]),
-        ("{{}}", [("", 0)]),
+        ("x/{{yyyy}}/{{MON}}", [(3, 8), (12, 7)]),
+        ("{{YYYY}}/{{MM", [(10, 2)]),
+        ("{{YYYY}}/MM}}", [(12, 2)]),
+        ("{{{YYYY}}}", [(1, 2), (8, 2)]),
+        ("{{}}", [(1, 4)]),
     ],
 )
-def test_unknown_tokens_are_found_with_their_offset(template: str, found: list[tuple[str, int]]) -> None:
-    assert unknown_tokens(template) == found
-    assert len(check_template(template)) == len(found)
+def test_unknown_tokens_are_marked_where_they_stand(template: str, marked: list[tuple[int, int]]) -> None:
+    places = [problem.place for problem in check_template(SourceText(template))]
+    assert [(place.column, place.length) for place in places if place] == marked
+    assert len(check_template(template)) == len(marked)
 
 
 def test_an_unknown_token_gets_the_nearest_and_braces_a_partner() -> None:

@@ -9,6 +9,7 @@ from functools import reduce
 
 from tallybook.errors import Problem, did_you_mean
 from tallybook.expressions import decimals
+from tallybook.expressions.parse import inside_selector
 from tallybook.expressions.registry import KNOWN_ELSEWHERE, Argument, Function, Param, find_function, function_names
 from tallybook.expressions.scope import Resolved, Scope
 from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Star, walk
@@ -66,8 +67,8 @@ class Checker:
             self._report("InvalidAggregation", "the expression has no aggregate function", node, f"one of: {choices}")
         return typed if not self.problems else None
 
-    def _report(self, type: str, message: str, node: Node, hint: str | None = None, via: Node | None = None) -> None:
-        self.problems.append(Problem(type, message, hint, node.span.place, via=via.span.place if via else None))
+    def _report(self, type: str, message: str, node: Node, hint: str | None = None) -> None:
+        self.problems.append(Problem(type, message, hint, node.span.place))
 
     def _check(self, node: Node) -> Typed | None:
         if isinstance(node, Literal):
@@ -109,16 +110,11 @@ class Checker:
             return None
         before = len(self.problems)
         typed = self._check(node.body)
-        self.problems[before:] = [problem.within(via=node.span.place) for problem in self.problems[before:]]
         if typed is not None and typed.type not in (BOOLEAN, NULL):
-            self._report(
-                "InvalidSelector",
-                f"selector '{node.name}' is {typed.type}, not true or false",
-                node.body,
-                _condition_hint(typed),
-                via=node,
-            )
-            return None
+            message = f"selector '{node.name}' is {typed.type}, not true or false"
+            self._report("InvalidSelector", message, node.body, condition_hint(typed))
+            typed = None
+        self.problems[before:] = [inside_selector(problem, node) for problem in self.problems[before:]]
         return typed
 
     def _call(self, node: Call) -> Typed | None:
@@ -154,10 +150,12 @@ class Checker:
         hint = f"write {function.signature if function else known}" if known else None
         if aggregating:
             hint = hint or did_you_mean(node.name, function_names(aggregate=True))
-            self._report("InvalidAggregation", f"there is no aggregate function {node.name}", node, hint)
+            found = Problem("InvalidAggregation", f"there is no aggregate function {node.name}", hint)
         else:
             hint = hint or did_you_mean(node.name, function_names())
-            self._report("UnknownFunction", f"there is no function {node.name}", node, hint)
+            found = Problem("UnknownFunction", f"there is no function {node.name}", hint)
+        name = replace(node.span, end=node.span.start + len(node.name))
+        self.problems.append(found.within(place=name.place))
 
     def _aggregate(self, node: Call, function: Function) -> Typed | None:
         row_wise = node.name.removesuffix("_AGG")
@@ -312,7 +310,8 @@ def _summarises(node: Node) -> bool:
     return any(function is not None and function.aggregate for function in calls)
 
 
-def _condition_hint(typed: Typed) -> str:
+def condition_hint(typed: Typed) -> str:
+    """What to write instead of a value where a condition is due."""
     comparison = "> 0" if typed.type.is_number else "IS NOT NULL"
     return f"write a condition, such as {_subject(typed)} {comparison}"
 
@@ -320,7 +319,7 @@ def _condition_hint(typed: Typed) -> str:
 def _conversion_hint(typed: Typed, wanted: frozenset[str]) -> str | None:
     actual = typed.type
     if wanted == {"boolean"}:
-        return _condition_hint(typed)
+        return condition_hint(typed)
     if actual.kind == "boolean" and "integer" in wanted:
         return f"turn it into a number with IF({_subject(typed)}, 1, 0)"
     if actual.kind == "string" and {"date", "decimal"} <= wanted:

@@ -47,6 +47,11 @@ def parse_selector(source: SourceText, selectors: Mapping[str, SourceText]) -> N
         raise _too_deep(Span(source, 0, len(source.text))) from None
 
 
+def inside_selector(problem: Problem, use: Named) -> Problem:
+    """A problem of a named selector's text, with the selector as its path and the place that used it."""
+    return problem.within(via=use.span.place, path=f"selectors.{use.name}")
+
+
 class _Expansion:
     """Puts named expressions in place of their names; selectors that double each other end in a problem."""
 
@@ -81,7 +86,7 @@ class _Expansion:
         try:
             body = self.expand(parse(self._selectors[node.name]), (*stack, node.name))
         except ProblemError as error:
-            raise ProblemError([problem.within(via=node.span.place) for problem in error.problems]) from None
+            raise ProblemError([inside_selector(problem, node) for problem in error.problems]) from None
         if body.depth >= MAX_DEPTH:
             raise _too_deep(node.span)
         return replace(node, body=body, depth=body.depth + 1)

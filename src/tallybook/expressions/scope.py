@@ -9,6 +9,9 @@ from tallybook.errors import Problem, did_you_mean
 from tallybook.expressions.tree import ColumnName
 from tallybook.model.columns import ALIASES, UNKNOWN, ColumnType
 
+ANY_TABLE = ""
+"""The name of a table nobody knows: any table may be meant."""
+
 
 @dataclass(frozen=True)
 class ScopeTable:
@@ -56,6 +59,11 @@ class Scope:
 
     tables: tuple[ScopeTable, ...]
 
+    @classmethod
+    def of_anything(cls) -> Scope:
+        """In which every table and column may exist, of a type nobody knows."""
+        return cls((ScopeTable(ANY_TABLE, {}, open=True),))
+
     def with_table(self, table: ScopeTable) -> Scope:
         return Scope((*self.tables, table))
 
@@ -86,6 +94,8 @@ class Scope:
 
     def _qualified(self, name: ColumnName, table_name: str, column: str) -> Resolved | Problem:
         table = next((table for table in self.tables if table.name == table_name), None)
+        if table is None and any(known.name == ANY_TABLE for known in self.tables):
+            return Resolved(None, ALIASES.get(column, column), UNKNOWN)
         if table is None:
             hint = did_you_mean(table_name, (table.name for table in self.tables))
             return _not_found(name, f"no table or alias '{table_name}' is in sight here", hint)

@@ -40,7 +40,8 @@ class Aggregate(Operation, type="aggregate"):
             path = ("arguments", "aggregations", index)
             name, typed = aggregation.column, results.get(aggregation.column)
             if name in RESERVED:
-                binding.report("SystemColumn", f"'{name}' is a system column and cannot be computed", *path, "column")
+                message = f"'{name}' is a system column and cannot be computed"
+                binding.report("SystemColumn", message, *path, "column", hint="choose another name")
             elif check_column_name(binding, name, *path, "column"):
                 existing = binding.before.business.get(name)
                 if existing is None:

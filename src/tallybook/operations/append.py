@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+Path = tuple[str | int, ...]
+SOURCE: Path = ("arguments", "source", "dataset_id")
+
+
 class AppendArguments(Entity):
     """Which dataset, which of its rows, and whether to aggregate them first."""
 
@@ -73,7 +77,7 @@ class Append(Operation, type="append"):
             if grouping is None:
                 return None
             incoming = _results(grouping)
-        _check_alignment(incoming, grouping, binding)
+        _check_alignment(incoming, grouping, _places(self.arguments.aggregation), binding)
         return AppendStep(
             self.seq, self.name, None, binding.before, binding.before, source, condition, grouping, incoming
         )
@@ -85,19 +89,20 @@ def _results(grouping: BoundGrouping) -> dict[str, ColumnType]:
     return keys | {name: typed.type for name, typed in grouping.results.items()}
 
 
-def _check_alignment(incoming: Mapping[str, ColumnType], grouping: BoundGrouping | None, binding: Binding) -> None:
+def _check_alignment(
+    incoming: Mapping[str, ColumnType], grouping: BoundGrouping | None, places: Mapping[str, Path], binding: Binding
+) -> None:
     """Every incoming business column must be one of the working dataset, of a compatible type."""
     working = binding.before.business
-    where = ("arguments", "source" if grouping is None else "aggregation")
     extra = [name for name in incoming if name not in working]
     if extra and not binding.before.open:
         names = ", ".join(f"'{name}'" for name in extra)
-        nearest = did_you_mean(extra[0], working) if len(extra) == 1 else None
+        nearest = did_you_mean(extra[0], working, near_only=True) if len(extra) == 1 else None
         binding.report(
             "ColumnMismatch",
             f"the rows to append have columns the working dataset does not have: {names}",
-            *where,
-            hint=nearest or "aggregate to columns it has, or create them with an update before",
+            *places.get(extra[0], SOURCE),
+            hint=nearest or "create them with an update before, or leave them out with `aggregation`",
         )
     for name, type in incoming.items():
         target = working.get(name, UNKNOWN)
@@ -109,9 +114,18 @@ def _check_alignment(incoming: Mapping[str, ColumnType], grouping: BoundGrouping
             binding.report(
                 "ColumnMismatch",
                 f"column '{name}' is {target} in the working dataset, but {type} here",
-                *where,
+                *places.get(name, SOURCE),
                 hint=refusal[1],
             )
+
+
+def _places(aggregation: Grouping | None) -> dict[str, Path]:
+    """Where each column an aggregation yields is named."""
+    if aggregation is None:
+        return {}
+    path = ("arguments", "aggregation")
+    keys = {name.rpartition(".")[2]: (*path, "group_by", i) for i, name in enumerate(aggregation.group_by)}
+    return keys | {one.column: (*path, "aggregations", i, "column") for i, one in enumerate(aggregation.aggregations)}
 
 
 @dataclass(frozen=True)

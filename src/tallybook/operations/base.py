@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 from pydantic import AliasChoices, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from tallybook.errors import Problem, ProblemError
-from tallybook.expressions.check import Checker, Typed
+from tallybook.expressions.check import Checker, Typed, condition_hint
 from tallybook.expressions.parse import parse, parse_selector
 from tallybook.expressions.reads import tables_read
 from tallybook.expressions.scope import Scope
@@ -82,8 +82,8 @@ class Operation(Entity):
 class Catalog(Protocol):
     """The datasets an operation may name."""
 
-    def find(self, ref: DatasetRef) -> Dataset | Problem:
-        """The dataset version meant, or the problem that says why there is none."""
+    def find(self, ref: DatasetRef) -> Dataset | Problem | None:
+        """The dataset version meant, or the problem that says why there is none; None when that was said elsewhere."""
         ...
 
     def is_open(self, dataset_id: str) -> bool:
@@ -97,13 +97,12 @@ class Binding:
 
     operation: Operation
     before: WorkingSchema
-    input: SourceTable
     catalog: Catalog
     selectors: Mapping[str, SourceText]
     locate: Callable[[tuple[str | int, ...]], Place | None] = lambda _path: None
     text_at: Callable[[tuple[str | int, ...]], SourceText | None] = lambda _path: None
-    root: tuple[str | int, ...] = ()
-    """The path of the operation inside its document."""
+    path_of: Callable[[tuple[str | int, ...]], tuple[str | int, ...]] = lambda path: path
+    """The path inside the document for one inside the operation."""
     problems: list[Problem] = field(default_factory=list)
 
     def report(self, type: str, message: str, *path: str | int, hint: str | None = None) -> None:
@@ -111,14 +110,12 @@ class Binding:
         self.note(Problem(type, message, hint, self.locate(path)), *path)
 
     def note(self, problem: Problem, *path: str | int) -> None:
-        """Notes a problem found elsewhere, giving it the operation and path."""
-        known = problem.within(
-            place=self.locate(path),
-            path=path_text((*self.root, *path)),
-            seq=self.operation.seq,
-            operation=self.operation.name,
-        )
-        self.problems.append(known)
+        """Notes a problem found elsewhere, giving it the operation and path; one in a named selector has its own."""
+        place, inside = self.locate(path), path_text(self.path_of(path))
+        if problem.path is not None:
+            inside = path_text((*self.path_of(())[:-2], problem.path))
+        facts = problem.within(place=place, seq=self.operation.seq, operation=self.operation.name)
+        self.problems.append(replace(facts, path=inside))
 
     def source_text(self, text: str, path: tuple[str | int, ...]) -> SourceText:
         """The text of an expression with its places."""
@@ -131,16 +128,17 @@ class Binding:
 
     def condition(self, text: str | None, scope: Scope, *path: str | int) -> Typed | None:
         """A checked condition in which `{{NAME}}` may be used."""
-        if text is None:
+        if text is None and self.text_at(path) is None:
             return None
-        if not text.strip():
+        if text is None or not text.strip():
             self.report("InvalidSelector", "the selector is blank", *path, hint="leave it out to take all rows")
             return None
         source = self.source_text(text, path)
         typed = self._typed(lambda: parse_selector(source, self.selectors), Checker(scope), path)
         if typed is not None and typed.type not in (BOOLEAN, NULL):
             message = f"the condition is {typed.type}, not true or false"
-            self.note(Problem("InvalidSelector", message, place=source.at(0, len(source.text))), *path)
+            place = source.at(0, len(source.text))
+            self.note(Problem("InvalidSelector", message, condition_hint(typed), place), *path)
             return None
         return typed
 
@@ -168,6 +166,7 @@ class Binding:
         if isinstance(found, Problem):
             key = "dataset_version" if found.type == "DatasetVersionNotFound" else "dataset_id"
             self.note(found, *path, key)
+        if not isinstance(found, Dataset):
             return None
         return SourceTable(found, found.main_table, self.catalog.is_open(found.id))
 

@@ -58,7 +58,13 @@ def bind_grouping(grouping: Grouping, scope: Scope, binding: Binding, *path: str
     """Checks both lists; None when there is nothing to group by."""
     keys = _bind_keys(grouping.group_by, scope, binding, *path)
     if not grouping.aggregations:
-        binding.report("EmptyAggregations", "an aggregation needs at least one result", *path, "aggregations")
+        binding.report(
+            "EmptyAggregations",
+            "an aggregation needs at least one result",
+            *path,
+            "aggregations",
+            hint="add one, such as {column: total, expression: SUM(amount)}",
+        )
     grouped = frozenset(key.physical for key in keys)
     results: dict[str, Typed] = {}
     seen: set[str] = set()
@@ -68,7 +74,7 @@ def bind_grouping(grouping: Grouping, scope: Scope, binding: Binding, *path: str
         name = aggregation.column
         if name.lower() in seen or name in {key.column for key in keys}:
             what = "is computed twice" if name.lower() in seen else "is grouped by and computed"
-            binding.report("DuplicateColumn", f"column '{name}' {what}", *here, "column")
+            binding.report("DuplicateColumn", f"column '{name}' {what}", *here, "column", hint="choose another name")
             continue
         seen.add(name.lower())
         if typed is not None:
@@ -78,7 +84,13 @@ def bind_grouping(grouping: Grouping, scope: Scope, binding: Binding, *path: str
 
 def _bind_keys(names: Sequence[str], scope: Scope, binding: Binding, *path: str | int) -> list[Resolved]:
     if not names:
-        binding.report("EmptyGroupBy", "an aggregation needs at least one column to group by", *path, "group_by")
+        binding.report(
+            "EmptyGroupBy",
+            "an aggregation needs at least one column to group by",
+            *path,
+            "group_by",
+            hint="for one total over all rows, group by _period",
+        )
     keys: list[Resolved] = []
     for index, name in enumerate(names):
         here = (*path, "group_by", index)
@@ -90,7 +102,8 @@ def _bind_keys(names: Sequence[str], scope: Scope, binding: Binding, *path: str 
         if not isinstance(node, ColumnName):
             binding.report("ColumnNotFound", f"'{name}' is not a column", *here, hint="compute it in an update first")
             continue
-        found = scope.resolve(node)
+        own = Scope(scope.tables[:1]) if len(node.parts) == 1 else scope
+        found = own.resolve(node)
         if isinstance(found, Problem):
             binding.note(found, *here)
         elif found.table is not None:
@@ -101,7 +114,7 @@ def _bind_keys(names: Sequence[str], scope: Scope, binding: Binding, *path: str 
                 hint="copy it into a column with an update first, then group by that column",
             )
         elif found.column in {key.column for key in keys}:
-            binding.report("DuplicateColumn", f"column '{found.column}' is grouped by twice", *here)
+            binding.report("DuplicateColumn", f"column '{found.column}' is grouped by twice", *here, hint="keep one")
         else:
             keys.append(found)
     return keys

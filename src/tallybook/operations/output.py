@@ -110,7 +110,9 @@ def _check_destination(destination: Destination, binding: Binding) -> None:
         )
     elif by_table and (destination.datasource_id is None or destination.table is None):
         missing = "table" if destination.table is None else "datasource_id"
-        binding.report("InvalidDestination", f"the destination lacks `{missing}`", *path)
+        binding.report(
+            "InvalidDestination", f"the destination lacks `{missing}`", *path, hint="or write {location: …} alone"
+        )
 
 
 def _projection(args: OutputArguments, binding: Binding) -> tuple[str, ...]:
@@ -118,11 +120,16 @@ def _projection(args: OutputArguments, binding: Binding) -> tuple[str, ...]:
     known = binding.before.columns
     if args.columns is not None and args.exclude_columns is not None:
         binding.report(
-            "InvalidArguments", "`columns` and `exclude_columns` cannot both be given", "arguments", "exclude_columns"
+            "InvalidArguments",
+            "`columns` and `exclude_columns` cannot both be given",
+            "arguments",
+            "exclude_columns",
+            hint="keep one of them",
         )
     if args.columns is not None:
         if not args.columns:
-            binding.report("ColumnProjectionError", "`columns` names no column", "arguments", "columns")
+            hint = "name some, or leave the key out to write all"
+            binding.report("ColumnProjectionError", "`columns` names no column", "arguments", "columns", hint=hint)
         return tuple(_known_columns(args.columns, "columns", binding))
     left_out = set(_known_columns(args.exclude_columns or (), "exclude_columns", binding))
     chosen = tuple(name for name in known if name not in left_out)
@@ -138,12 +145,15 @@ def _known_columns(names: tuple[str, ...], key: str, binding: Binding) -> list[s
         name = written.removeprefix(f"{binding.before.table}.")
         name = ALIASES.get(name, name)
         if name in found:
-            binding.report("DuplicateColumn", f"column '{written}' is named twice", "arguments", key, index)
+            message = f"column '{written}' is named twice"
+            binding.report("DuplicateColumn", message, "arguments", key, index, hint="keep one")
         elif name in known:
             found.append(name)
         elif not binding.before.open:
-            hint = did_you_mean(name, known)
             message = f"the working dataset has no column '{written}'"
+            hint = did_you_mean(name, known)
+            if name.partition(".")[0] in binding.before.lookups:
+                hint = "columns of lookups are not written; copy it into a column with an update first"
             binding.report("ColumnProjectionError", message, "arguments", key, index, hint=hint)
     return found
 

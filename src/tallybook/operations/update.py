@@ -57,7 +57,13 @@ class Update(Operation, type="update"):
         joins, scope = _bind_joins(self.arguments.joins, binding)
         selector = binding.condition(self.selector, scope, "selector")
         if not self.arguments.assignments:
-            binding.report("EmptyAssignments", "an update needs at least one assignment", "arguments", "assignments")
+            binding.report(
+                "EmptyAssignments",
+                "an update needs at least one assignment",
+                "arguments",
+                "assignments",
+                hint="add one, such as {column: net, expression: amount * 0.9}, or remove the operation",
+            )
         assigned = _bind_assignments(self.arguments.assignments, scope, binding)
         after = binding.before
         for assignment in assigned:
@@ -121,7 +127,7 @@ def _bind_assignments(assignments: Sequence[Assignment], scope: Scope, binding: 
         if not check_column_name(binding, column, *path, "column"):
             continue
         if column.lower() in seen:
-            binding.report("DuplicateColumn", f"column '{column}' is assigned twice", *path, "column")
+            binding.report("DuplicateColumn", f"column '{column}' is assigned twice", *path, "column", hint="keep one")
             continue
         seen.add(column.lower())
         if column in RESERVED and column not in ASSIGNABLE:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tallybook.errors import Problem
+from tallybook.expressions.scope import ANY_TABLE
+from tallybook.model.columns import SYSTEM_COLUMNS
 from tallybook.model.dataset import Dataset, DatasetRef, Table
 from tallybook.operations.base import Binding, Operation, Step
 from tallybook.operations.base import Catalog as DatasetFinder
@@ -30,22 +32,24 @@ def bind_project(
     head: ProjectHead, operations: Sequence[Operation | None], catalog: DatasetFinder, part: Part | None = None
 ) -> BoundProject:
     """Checks operations in ascending seq. Without `part` (a project made in code) problems have no places."""
-    problems: list[Problem] = []
     found = catalog.find(DatasetRef(dataset_id=head.input_dataset_id, dataset_version=head.input_dataset_version))
+    problems: list[Problem] = []
     if isinstance(found, Problem):
         key = "input_dataset_version" if found.type == "DatasetVersionNotFound" else "input_dataset_id"
-        place = part.place((key,)) if part else None
-        problems.append(found.within(place=place, path=f"project.{key}", project=head.id))
-        return BoundProject(head, None, None, (), tuple(problems))
-    source = SourceTable(found, found.main_table, catalog.is_open(found.id))
-    schema = first = working_schema(found, catalog)
+        placed = part.locate(found, key) if part else replace(found, path=f"project.{key}")
+        problems.append(placed.within(project=head.id))
+    source, schema = None, _unknown_schema()
+    if isinstance(found, Dataset):
+        source = SourceTable(found, found.main_table, catalog.is_open(found.id))
+        schema = working_schema(found, catalog)
+    first = schema
     selectors = _selectors(head, part)
     steps: list[Step] = []
     for index, operation in _in_order(operations):
         if operation is None:
             schema = replace(schema, open=True)
             continue
-        binding = _binding(operation, index, schema, source, catalog, selectors, part)
+        binding = _binding(operation, index, schema, catalog, selectors, part)
         step = operation.bind(binding)
         problems += [problem.within(project=head.id) for problem in binding.problems]
         if step is None:
@@ -53,7 +57,12 @@ def bind_project(
         else:
             schema = step.after
             steps.append(step)
-    return BoundProject(head, source, first, tuple(steps), tuple(problems))
+    return BoundProject(head, source, first if source else None, tuple(steps), tuple(problems))
+
+
+def _unknown_schema() -> WorkingSchema:
+    """The rows of an input nobody found: what does not depend on its columns is checked all the same."""
+    return WorkingSchema(ANY_TABLE, {}, SYSTEM_COLUMNS, open=True)
 
 
 def working_schema(dataset: Dataset, catalog: DatasetFinder) -> WorkingSchema:
@@ -70,12 +79,12 @@ def working_schema(dataset: Dataset, catalog: DatasetFinder) -> WorkingSchema:
     )
 
 
-def lookup_source(dataset: Dataset, target: Table | DatasetRef, catalog: DatasetFinder) -> SourceTable | Problem:
-    """The table a lookup reads: one of its own dataset, or the main table of another."""
+def lookup_source(dataset: Dataset, target: Table | DatasetRef, catalog: DatasetFinder) -> SourceTable | Problem | None:
+    """The table a lookup reads: one of its own dataset, or the main table of another. None as in `find`."""
     if isinstance(target, Table):
         return SourceTable(dataset, target)
     found = catalog.find(target)
-    return found if isinstance(found, Problem) else SourceTable(found, found.main_table, catalog.is_open(found.id))
+    return SourceTable(found, found.main_table, catalog.is_open(found.id)) if isinstance(found, Dataset) else found
 
 
 def _in_order(operations: Sequence[Operation | None]) -> list[tuple[int, Operation | None]]:
@@ -97,12 +106,11 @@ def _binding(
     operation: Operation,
     index: int,
     schema: WorkingSchema,
-    source: SourceTable,
     catalog: DatasetFinder,
     selectors: Mapping[str, SourceText],
     part: Part | None,
 ) -> Binding:
-    binding = Binding(operation, schema, source, catalog, selectors)
+    binding = Binding(operation, schema, catalog, selectors)
     if part is None:
         return binding
     here = part.below("operations", index)
@@ -110,4 +118,4 @@ def _binding(
     def locate(path: tuple[str | int, ...]) -> Place:
         return here.place(path)
 
-    return replace(binding, locate=locate, text_at=here.text, root=here.path)
+    return replace(binding, locate=locate, text_at=here.text, path_of=here.find)

@@ -18,6 +18,8 @@ class Catalog:
     versions: dict[str, dict[int, Dataset]] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
     """Ids of datasets that a project registers which is not sound: their columns are not all known."""
+    unreadable: set[str] = field(default_factory=set)
+    """Ids of datasets whose definition could not be read, which is a problem of its own."""
 
     @classmethod
     def of(cls, datasets: Mapping[str, Dataset]) -> Catalog:
@@ -33,20 +35,23 @@ class Catalog:
     def is_open(self, dataset_id: str) -> bool:
         return dataset_id in self.open
 
-    def find(self, ref: DatasetRef) -> Dataset | Problem:
-        """The version asked for, or the latest active one."""
+    def find(self, ref: DatasetRef) -> Dataset | Problem | None:
+        """The version asked for, or the latest active one; None when its definition could not be read."""
         known = self.versions.get(ref.dataset_id)
+        if not known and ref.dataset_id in self.unreadable:
+            return None
         if not known:
             hint = did_you_mean(ref.dataset_id, self.versions)
             return Problem("DatasetNotFound", f"there is no dataset '{ref.dataset_id}'", hint)
         if known[max(known)].status == "disabled":
-            return Problem("DatasetDisabled", f"dataset '{ref.dataset_id}' is disabled", "set its `status: active`")
+            hint = "use another dataset, or give it `status: active`"
+            return Problem("DatasetDisabled", f"dataset '{ref.dataset_id}' is disabled", hint)
         if ref.dataset_version is None:
             return known[max(version for version, dataset in known.items() if dataset.status == "active")]
         if ref.dataset_version not in known:
             choices = ", ".join(str(version) for version in sorted(known))
             message = f"dataset '{ref.dataset_id}' has no version {ref.dataset_version}"
-            return Problem("DatasetVersionNotFound", message, f"there is: {choices}")
+            return Problem("DatasetVersionNotFound", message, f"it has: {choices}; leave it out for the latest")
         return known[ref.dataset_version]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tallybook.errors import Problem, did_you_mean
 from tallybook.model.period import GREGORIAN
@@ -17,13 +17,23 @@ from tallybook.project.load import Definitions
 def check(definitions: Definitions, catalog: Catalog | None = None) -> Checked:
     """Runs every check. `catalog` holds versions the store knows beyond the files."""
     checked = Checked(definitions, catalog or Catalog())
+    checked.catalog.unreadable |= definitions.unreadable
     for entry in definitions.datasets.values():
         checked.catalog.add(entry.entity)
-    checked.problems += definitions.problems
-    for one in CHECKS:
-        checked.problems += one(checked)
-    checked.problems.sort(key=file_order)
+    found = [*definitions.problems, *(problem for one in CHECKS for problem in one(checked))]
+    checked.problems += sorted(_once(found), key=file_order)
     return checked
+
+
+def _once(problems: Iterable[Problem]) -> list[Problem]:
+    """The same mistake met from several places, such as a selector many operations use, is one problem."""
+    kept: dict[tuple[object, ...], Problem] = {}
+    for problem in problems:
+        same = (problem.type, problem.message, problem.place) if problem.place else (id(problem),)
+        known = kept.setdefault(same, problem)
+        if known.code is None and problem.code is not None:
+            kept[same] = problem
+    return list(kept.values())
 
 
 def file_order(problem: Problem) -> tuple[str, int, int]:
@@ -35,7 +45,9 @@ def file_order(problem: Problem) -> tuple[str, int, int]:
 def check_settings(checked: Checked) -> Iterator[Problem]:
     """The default calendar exists."""
     settings, part = checked.definitions.settings, checked.definitions.settings_part
-    if settings is not None and part is not None and checked.calendar is None:
+    if settings is None or part is None or settings.calendar in checked.definitions.unreadable:
+        return
+    if checked.calendar is None:
         calendars = [*checked.definitions.calendars, GREGORIAN.id]
         message = f"there is no calendar '{settings.calendar}'"
         yield part.problem(("calendar",), "CalendarNotFound", message, did_you_mean(str(settings.calendar), calendars))

@@ -11,6 +11,7 @@ from tallybook.expressions.registry import Argument
 from tallybook.model.base import IDENTIFIER_PATTERN
 from tallybook.model.columns import RESERVED, ColumnType
 from tallybook.model.dataset import Dataset, Table
+from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import lookup_source
 from tallybook.project.catalog import Catalog
 from tallybook.project.checked import Checked
@@ -30,7 +31,7 @@ def check_datasets(checked: Checked) -> Iterator[Problem]:
                     ("natural_key_columns", index), "ColumnNotFound", f"there is no column '{name}'", hint
                 )
         resolvers = checked.definitions.resolvers
-        if dataset.resolver_id is not None and dataset.resolver_id not in resolvers:
+        if dataset.resolver_id is not None and not checked.knows(dataset.resolver_id, resolvers):
             hint = did_you_mean(dataset.resolver_id, resolvers)
             message = f"there is no resolver '{dataset.resolver_id}'"
             yield part.problem(("resolver_id",), "ResolverNotFound", message, hint)
@@ -48,7 +49,7 @@ def _check_table(table: Table, part: Part) -> Iterator[Problem]:
             yield part.problem(path, "InvalidColumnName", f"'{column.name}' is not a column name", hint)
         elif column.name.lower() in seen:
             message = f"column '{column.name}' is already there, perhaps in other case"
-            yield part.problem(path, "DuplicateColumn", message)
+            yield part.problem(path, "DuplicateColumn", message, "choose another name")
         seen.add(column.name.lower())
 
 
@@ -57,13 +58,16 @@ def _check_lookups(dataset: Dataset, part: Part, catalog: Catalog) -> Iterator[P
     for index, lookup in enumerate(dataset.lookups):
         here = part.below("lookups", index)
         if lookup.alias in taken:
-            yield here.problem(("alias",), "DuplicateColumn", f"'{lookup.alias}' is already a table or lookup here")
+            message = f"'{lookup.alias}' is already a table or lookup here"
+            yield here.problem(("alias",), "DuplicateColumn", message, "choose another alias")
         taken.add(lookup.alias)
         if isinstance(lookup.target, Table):
             yield from _check_table(lookup.target, here.below("target"))
         source = lookup_source(dataset, lookup.target, catalog)
         if isinstance(source, Problem):
-            yield here.locate(source, "target")
+            key = "dataset_version" if source.type == "DatasetVersionNotFound" else "dataset_id"
+            yield here.locate(source, "target", key)
+        if not isinstance(source, SourceTable):
             continue
         for number, pair in enumerate(lookup.join_conditions):
             columns = {"source_column": dataset.main_table, "target_column": source.table}

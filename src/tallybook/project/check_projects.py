@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from tallybook.errors import PROBLEM_TYPES, Problem, ProblemError, did_you_mean
 from tallybook.expressions.parse import parse_selector
 from tallybook.model.columns import UNKNOWN
+from tallybook.model.template import token_names
 from tallybook.operations.base import Step
 from tallybook.operations.output import Output, OutputStep
 from tallybook.operations.schema import SourceTable
@@ -17,7 +18,7 @@ from tallybook.project.checked import Checked
 from tallybook.project.load import ProjectEntry
 from tallybook.resolve.pick import pick_resolver
 from tallybook.resolve.render import check_template
-from tallybook.source import SourceText
+from tallybook.source import SourceText, path_text
 
 
 def check_projects(checked: Checked) -> Iterator[Problem]:
@@ -73,55 +74,83 @@ def _check_seqs(entry: ProjectEntry) -> Iterator[Problem]:
 def _check_unused_selectors(entry: ProjectEntry) -> Iterator[Problem]:
     """Selectors nothing uses yet must at least be readable; those in use are checked where they are used."""
     texts = {name: entry.part.text(("selectors", name)) or SourceText(t) for name, t in entry.head.selectors.items()}
-    used = " ".join(text for op in entry.operations if op is not None for text in op.conditions)
+    conditions = [text for operation in entry.operations if operation is not None for text in operation.conditions]
+    checked = _names_used(conditions, entry.head.selectors)
     for name, text in texts.items():
-        if re.search(r"\{\{\s*" + re.escape(name) + r"\s*\}\}", used):
+        if name in checked:
             continue
+        checked |= {name} | _names_used([text.text], entry.head.selectors)
         try:
             parse_selector(text, texts)
         except ProblemError as error:
             for problem in error.problems:
-                yield problem.within(project=entry.head.id, path=f"project.selectors.{name}")
+                path = path_text(entry.part.find(("selectors", name)))
+                yield replace(
+                    problem, path=path_text((*entry.part.path, problem.path)) if problem.path else path
+                ).within(project=entry.head.id)
+
+
+def _names_used(texts: Iterable[str], selectors: Mapping[str, str]) -> set[str]:
+    """The named selectors that texts use, and those that these use."""
+    found: set[str] = set()
+    waiting = list(texts)
+    while waiting:
+        names = token_names(waiting.pop()) & selectors.keys() - found
+        found |= names
+        waiting += [selectors[name] for name in names]
+    return found
 
 
 def _check_overrides(entry: ProjectEntry, checked: Checked) -> Iterator[Problem]:
     for dataset_id, resolver_id in entry.head.resolver_overrides.items():
         path = ("resolver_overrides", dataset_id)
-        if resolver_id not in checked.definitions.resolvers:
+        if not checked.knows(resolver_id, checked.definitions.resolvers):
             hint = did_you_mean(resolver_id, checked.definitions.resolvers)
             problem = entry.part.problem(path, "ResolverNotFound", f"there is no resolver '{resolver_id}'", hint)
             yield problem.within(project=entry.head.id)
-        if dataset_id not in checked.catalog.versions:
+        if not checked.knows(dataset_id, checked.catalog.versions):
             hint = did_you_mean(dataset_id, checked.catalog.versions)
-            problem = entry.part.problem(path, "DatasetNotFound", f"there is no dataset '{dataset_id}'", hint)
-            yield problem.within(project=entry.head.id)
+            message = f"there is no dataset '{dataset_id}'"
+            yield entry.part.problem(path, "DatasetNotFound", message, hint, key=True).within(project=entry.head.id)
 
 
 def _check_sources(bound: BoundProject, entry: ProjectEntry, checked: Checked) -> Iterator[Problem]:
     """Every table a project loads has a resolver; datasets that projects register know their own place."""
     seen: set[str] = set()
     if bound.input is not None:
-        yield from _check_resolver(bound.input, seen, entry, checked, "input_dataset_id")
+        yield from _check_resolver(bound.input, seen, entry, checked, ("input_dataset_id",))
     for step in bound.steps:
         index = _index(entry, step)
         for source in step.sources:
-            for problem in _check_resolver(source, seen, entry, checked, "operations", index):
+            for problem in _check_resolver(source, seen, entry, checked, ("operations", index)):
                 code = PROBLEM_TYPES[problem.type].append_code if step.type == "append" else None
                 yield problem.within(seq=step.seq, operation=step.name, code=code)
 
 
 def _check_resolver(
-    source: SourceTable, seen: set[str], entry: ProjectEntry, checked: Checked, *path: str | int
+    source: SourceTable, seen: set[str], entry: ProjectEntry, checked: Checked, use: tuple[str | int, ...]
 ) -> Iterator[Problem]:
-    dataset = source.dataset
+    """Reported where the resolver is named; where none is, at the use."""
+    dataset, overrides = source.dataset, entry.head.resolver_overrides
     if dataset.id in seen or dataset.id not in checked.definitions.datasets:
         return
     seen.add(dataset.id)
+    named = overrides.get(dataset.id, dataset.resolver_id)
     resolvers = {id: found.entity for id, found in checked.definitions.resolvers.items()}
+    if checked.definitions.unreadable if named is None else named in checked.definitions.unreadable:
+        return
     try:
-        pick_resolver(dataset.id, dataset.resolver_id, entry.head.resolver_overrides, resolvers)
+        pick_resolver(dataset.id, dataset.resolver_id, overrides, resolvers)
     except ProblemError as error:
-        yield entry.part.locate(error.problem, *path).within(project=entry.head.id)
+        part, path = entry.part, use
+        if dataset.id in overrides:
+            path = ("resolver_overrides", dataset.id)
+        elif named is not None:
+            part, path = checked.definitions.datasets[dataset.id].part, ("resolver_id",)
+        problem = part.locate(error.problem, *path)
+        if named is not None and named not in resolvers:
+            problem = replace(problem, message=f"there is no resolver '{named}'")
+        yield problem.within(project=entry.head.id)
 
 
 def _index(entry: ProjectEntry, step: Step) -> int:
@@ -140,14 +169,16 @@ def _check_outputs(bound: BoundProject, entry: ProjectEntry, checked: Checked) -
         facts = {"project": entry.head.id, "seq": step.seq, "operation": step.name}
         destination = step.destination
         sources = checked.definitions.datasources
-        if destination.datasource_id is not None and destination.datasource_id not in sources:
+        if destination.datasource_id is not None and not checked.knows(destination.datasource_id, sources):
             message = f"there is no datasource '{destination.datasource_id}'"
             hint = did_you_mean(destination.datasource_id, sources)
             yield here.problem(("datasource_id",), "DataSourceNotFound", message, hint).within(**facts)
         templates = {"table": destination.table, "location": destination.location and destination.location.path}
         for key, template in templates.items():
-            for problem in check_template(template) if template else ():
-                yield here.locate(problem, key).within(**facts)
+            longer = here.find((key, "path")) in here.document.nodes
+            steps = (key, "path") if longer else (key,)
+            for problem in check_template(here.text(steps) or template) if template else ():
+                yield here.locate(problem, *steps).within(**facts)
         if step.register_as is not None:
             path = ("operations", index, "arguments", "register_as_dataset")
             yield from (problem.within(**facts) for problem in _register(step, step.register_as, path, entry, checked))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tallybook.errors import Problem, ProblemError
-from tallybook.expressions.check import Checker
+from tallybook.expressions.check import Checker, condition_hint
 from tallybook.expressions.parse import parse
 from tallybook.model.columns import BOOLEAN, NULL
 from tallybook.project.checked import Checked
@@ -18,6 +18,7 @@ from tallybook.source import SourceText
 def check_resolvers(checked: Checked) -> Iterator[Problem]:
     """Rules, templates, conditions, and at most one default."""
     sources = {id: entry.entity for id, entry in checked.definitions.datasources.items()}
+    unreadable = checked.definitions.unreadable
     default: str | None = None
     for entry in checked.definitions.resolvers.values():
         resolver, part = entry.entity, entry.part
@@ -28,7 +29,9 @@ def check_resolvers(checked: Checked) -> Iterator[Problem]:
         for index, rule in enumerate(resolver.rules):
             here = part.below("rules", index)
             if checked.calendar is not None:
-                for problem in check_rule(rule, checked.calendar, sources):
+                for problem in check_rule(rule, checked.calendar, sources, here.text):
+                    if problem.type == "DataSourceNotFound" and rule.strategy.datasource_id in unreadable:
+                        continue
                     yield here.locate(problem)
             if rule.when is not None:
                 yield from _check_when(rule.when, here)
@@ -44,4 +47,6 @@ def _check_when(when: str, part: Part) -> Iterator[Problem]:
         return
     yield from (part.locate(problem, "when") for problem in checker.problems)
     if typed is not None and typed.type not in (BOOLEAN, NULL):
-        yield part.problem(("when",), "InvalidSelector", f"`when` is {typed.type}, not true or false")
+        yield part.problem(
+            ("when",), "InvalidSelector", f"`when` is {typed.type}, not true or false", condition_hint(typed)
+        )

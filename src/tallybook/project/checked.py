@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tallybook.errors import Problem
@@ -19,6 +20,10 @@ class Checked:
     catalog: Catalog
     bound: dict[str, BoundProject] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+
+    def knows(self, id: str, definitions: Mapping[str, object]) -> bool:
+        """Whether something is defined under an id, readable or not."""
+        return id in definitions or id in self.definitions.unreadable
 
     @property
     def calendar(self) -> Calendar | None:

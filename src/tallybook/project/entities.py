@@ -53,23 +53,58 @@ class Part:
     def below(self, *path: str | int) -> Part:
         return Part(self.document, self.find(path))
 
-    def problem(self, path: Sequence[str | int], type: str, message: str, hint: str | None = None) -> Problem:
+    def problem(
+        self, path: Sequence[str | int], type: str, message: str, hint: str | None = None, *, key: bool = False
+    ) -> Problem:
         """A problem at a path of this part."""
-        return Problem(type, message, hint, self.place(path), path=path_text((*self.path, *path)))
+        return Problem(type, message, hint, self.place(path, key=key), path=path_text(self.find(path)))
 
     def locate(self, problem: Problem, *path: str | int) -> Problem:
         """A problem found without knowing where it stands, placed at a path; its own path goes on from there."""
         steps = (*path, *problem.path.split(".")) if problem.path else path
-        return replace(problem, path=path_text((*self.path, *steps)), place=problem.place or self.place(steps))
+        return replace(problem, path=path_text(self.find(steps)), place=problem.place or self.place(steps))
 
 
 def read_entity(type: Any, part: Part, value: Any = None) -> tuple[Any | None, list[Problem]]:
-    """The entity a part of a document describes, or every problem that keeps it from being one."""
+    """The entity a part of a document describes, and every problem with it; keys nobody knows do not hide the rest."""
     raw = part.value() if value is None else value
     try:
         return _adapter(type).validate_python(raw), []
     except ValidationError as error:
-        return None, [_problem(details, type, part) for details in error.errors()]
+        found = _telling(error.errors(), part)
+    problems = [_problem(details, type, part) for details in found]
+    if any(details["type"] != "extra_forbidden" for details in found):
+        return None, problems
+    for details in found:
+        raw = _without(raw, _document_path(part, details["loc"]))
+    return read_entity(type, part, raw)[0], problems
+
+
+def _telling(errors: Sequence[ErrorDetails], part: Part) -> list[ErrorDetails]:
+    """Of the forms a value may have, what keeps it from being the nearest; and no list short of its wrong items."""
+    by_form: dict[Path, dict[str | int, list[ErrorDetails]]] = {}
+    for details in errors:
+        if details["type"] != "too_short" or not details["input"]:
+            prefix, form = _form(part, details["loc"])
+            by_form.setdefault(prefix, {}).setdefault(form, []).append(details)
+    return [details for forms in by_form.values() for details in min(forms.values(), key=len)]
+
+
+def _form(part: Part, loc: Path) -> tuple[Path, str | int]:
+    """Where the location goes through a choice of forms, and which of them it means."""
+    for index, step in enumerate(loc[:-1]):
+        if part.find((*loc[:index], step)) not in part.document.nodes:
+            return loc[:index], step
+    return loc, ""
+
+
+def _without(value: Any, path: Sequence[str | int]) -> Any:
+    """The value without what stands at a path."""
+    step, rest = path[0], path[1:]
+    if isinstance(value, dict):
+        kept = {key: item for key, item in value.items() if rest or key != step}
+        return kept | {str(step): _without(value[str(step)], rest)} if rest else kept
+    return tuple(_without(item, rest) if index == step else item for index, item in enumerate(value))
 
 
 @cache
@@ -83,12 +118,18 @@ def _problem(details: ErrorDetails, type: Any, part: Part) -> Problem:
     kind = details["type"]
     path = _document_path(part, loc)
     if kind == "extra_forbidden":
+        first = next((name for name, other in OTHER_NAMES.items() if other == loc[-1]), None)
+        if first is not None and part.find((*path[:-1], first)) in part.document.nodes:
+            message = f"'{first}' and '{loc[-1]}' are two names for the same"
+            return _at(part, path, Problem("InvalidArguments", message, "keep one of them"), key=True)
         choices = _keys(_entity_at(type, loc[:-1]))
         message = f"the key '{loc[-1]}' is not known here"
         hint = did_you_mean(str(loc[-1]), choices) or (f"one of: {', '.join(choices)}" if choices else None)
         return _at(part, path, Problem("UnknownKey", message, hint), key=True)
     if kind == "missing":
-        return _at(part, path, Problem("InvalidArguments", f"the key '{loc[-1]}' is missing"), key=True)
+        below = _keys(_entity_at(type, loc))
+        hint = f"its keys: {', '.join(below)}" if below else None
+        return _at(part, path, Problem("InvalidArguments", f"the key '{loc[-1]}' is missing", hint), key=True)
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         return _wrong_tag(details, part, path)
     message, hint = _friendly(details)
@@ -153,9 +194,11 @@ def _friendly(details: ErrorDetails) -> tuple[str, str | None]:
         return f"{what} must not be empty", None
     if kind == "greater_than_equal":
         return f"{what} must be at least {context.get('ge')}", None
-    return f"{what}: {details['msg'].removeprefix('Value error, ')}", None
+    said = details["msg"].removeprefix("Value error, ")
+    return said if kind in PROBLEM_TYPES else f"{what}: {said}", _HINTS.get(kind)
 
 
+_HINTS = {"InvalidSeq": "operations run in ascending seq, such as 10, 20, 30"}
 _PATTERNS = {
     r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "an id has letters, digits, '.', '_' and '-', beginning with a letter or digit",
     r"^(env|file):.+$": "secrets are references: env:NAME or file:PATH",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tallybook.errors import ValidationError
 from tallybook.expressions.check import Checker
 from tallybook.expressions.parse import parse
 from tallybook.expressions.registry import Function, find_function
-from tallybook.expressions.scope import Resolved, Scope, ScopeTable
+from tallybook.expressions.scope import Resolved, Scope
 from tallybook.expressions.show import show
 from tallybook.expressions.tree import Call, ColumnName, Star, walk
 from tallybook.model.columns import UNKNOWN, ColumnType
@@ -34,7 +33,7 @@ def explain(text: str, scope: Scope | None = None) -> Explanation:
     called = [function for function in calls if function is not None]
     names = [node for node in nodes if isinstance(node, ColumnName)]
     aggregate = any(function.aggregate for function in called)
-    seen = scope or _anything(names)
+    seen = scope or Scope.of_anything()
     resolved = {show(name): found for name in names if isinstance(found := seen.resolve(name), Resolved)}
     grouped = frozenset(column.physical for column in resolved.values()) if aggregate else None
     checker = Checker(seen, grouped)
@@ -47,9 +46,3 @@ def explain(text: str, scope: Scope | None = None) -> Explanation:
 
 def _name(node: Call) -> str:
     return "COUNT_ALL" if node.name == "COUNT" and any(isinstance(arg, Star) for arg in node.args) else node.name
-
-
-def _anything(names: Iterable[ColumnName]) -> Scope:
-    """A scope in which every column may exist, of a type nobody knows."""
-    tables = {"", *(name.parts[0] for name in names if len(name.parts) == 2)}
-    return Scope(tuple(ScopeTable(table, {}, open=True) for table in tables))

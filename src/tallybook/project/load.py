@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tallybook.errors import Problem, UsageError, did_you_mean
+from tallybook.model.base import as_text
 from tallybook.model.dataset import Dataset
 from tallybook.model.datasource import DataSource
 from tallybook.model.period import Calendar
@@ -64,6 +66,8 @@ class Definitions:
     datasources: dict[str, Entry[DataSource]] = field(default_factory=dict)
     calendars: dict[str, Entry[Calendar]] = field(default_factory=dict)
     scenarios: list[Part] = field(default_factory=list)
+    unreadable: set[str] = field(default_factory=set)
+    """Ids of documents that exist but could not be read: naming one is not another mistake."""
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -80,14 +84,33 @@ def load_definitions(root: Path) -> Definitions:
     definitions = Definitions(root)
     for path in _files(root):
         name = path.relative_to(root).as_posix()
-        documents, problems = load_documents(path.read_bytes(), name)
+        documents, problems = _read(path, name)
         definitions.problems += problems
+        if problems:
+            definitions.unreadable |= _ids_in(path)
         for document in documents:
             if name == SETTINGS_FILE:
                 _add_settings(definitions, Part(document, ()))
             else:
                 _add_document(definitions, document)
     return definitions
+
+
+def _read(path: Path, name: str) -> tuple[list[Document], list[Problem]]:
+    try:
+        return load_documents(path.read_bytes(), name)
+    except OSError as error:
+        reason = f"the file cannot be read: {error.strerror}"
+        return [], [Problem("InvalidYaml", reason, place=Place(name, 1, 1), path="")]
+
+
+def _ids_in(path: Path) -> set[str]:
+    """What looks like an id in a file that is no YAML."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return set()
+    return set(re.findall(r"^\s*(?:\w+:\s*\{\s*)?id:\s*[\"']?([A-Za-z0-9][A-Za-z0-9._-]*)", text, re.MULTILINE))
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -142,7 +165,9 @@ def _adder(type: Any, attribute: str) -> Callable[[Definitions, Part], None]:
     def add(definitions: Definitions, part: Part) -> None:
         entity, problems = read_entity(type, part)
         definitions.problems += problems
-        if entity is not None:
+        if entity is None:
+            _note_unreadable(definitions, part)
+        else:
             _put(definitions, getattr(definitions, attribute), entity.id, Entry(entity, part), part)
 
     return add
@@ -157,10 +182,18 @@ def _put(definitions: Definitions, known: dict[str, Any], id: str, entry: Any, p
     definitions.problems.append(part.problem(("id",), "DuplicateId", message, "choose another id"))
 
 
+def _note_unreadable(definitions: Definitions, part: Part) -> None:
+    body = part.value()
+    if isinstance(body, dict) and "id" in body:
+        definitions.unreadable.add(str(as_text(body["id"])))
+
+
 def _add_project(definitions: Definitions, part: Part) -> None:
     entry, problems = read_project(part)
     definitions.problems += problems
-    if entry is not None:
+    if entry is None:
+        _note_unreadable(definitions, part)
+    else:
         _put(definitions, definitions.projects, entry.head.id, entry, part)
 
 
@@ -173,18 +206,16 @@ def read_project(part: Part) -> tuple[ProjectEntry | None, list[Problem]]:
     raw = body.get("operations")
     if not isinstance(raw, tuple) or not raw:
         what = "needs at least one operation" if not raw else "must have a list under 'operations'"
-        place = part.place(("operations",), key=True)
-        problems.append(Problem("InvalidArguments", f"a project {what}", None, place, path="project.operations"))
+        problems.append(part.problem(("operations",), "InvalidArguments", f"a project {what}", key=True))
         raw = ()
     operations: list[Operation | None] = []
     for index, value in enumerate(raw):
         operation, wrong = read_entity(AnyOperation, part.below("operations", index))
         operations.append(operation)
         problems += [_of_operation(problem, value) for problem in wrong]
-    if head is None:
-        return None, problems
-    named = [problem.within(project=head.id) for problem in problems]
-    return ProjectEntry(head, tuple(operations), part), named
+    id = head.id if head is not None else body.get("id")
+    named = [problem.within(project=id if isinstance(id, str) else None) for problem in problems]
+    return None if head is None else ProjectEntry(head, tuple(operations), part), named
 
 
 def _of_operation(problem: Problem, raw: Any) -> Problem:

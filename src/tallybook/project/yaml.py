@@ -19,6 +19,9 @@ MAX_BYTES = 2_000_000
 MAX_VALUES = 200_000
 Path = tuple[str | int, ...]
 
+EXPRESSION_KEY = "expression"
+"""Its value is text even where YAML reads null: NULL is a value of the expression language."""
+
 _NULL = re.compile(r"~|null|Null|NULL|")
 _TRUE = re.compile(r"true|True|TRUE")
 _FALSE = re.compile(r"false|False|FALSE")
@@ -53,8 +56,8 @@ class Document:
         while path and path not in self.nodes:
             path, key = path[:-1], True
         key_node, value_node = self.nodes[path]
-        node = key_node if key and key_node is not None else value_node
-        return self._at(node)
+        nothing = isinstance(value_node, ScalarNode) and value_node.start_mark.index == value_node.end_mark.index
+        return self._at(key_node if key_node is not None and (key or nothing) else value_node)
 
     def _at(self, node: Node) -> Place:
         line, column = node.start_mark.line, node.start_mark.column
@@ -113,22 +116,40 @@ def _decode(content: bytes, file: str) -> tuple[str, Problem | None]:
 
 
 def _invalid(
-    file: str, message: str, hint: str | None = None, line: int = 0, column: int = 0, lines: Sequence[str] = ()
+    file: str,
+    message: str,
+    hint: str | None = None,
+    line: int = 0,
+    column: int = 0,
+    lines: Sequence[str] = (),
+    length: int = 1,
 ) -> Problem:
     text = lines[line] if line < len(lines) else ""
-    return Problem("InvalidYaml", message, hint, Place(file, line + 1, column + 1, text))
+    return Problem("InvalidYaml", message, hint, Place(file, line + 1, column + 1, text, length), path="")
 
 
 def _unreadable(error: MarkedYAMLError, file: str, lines: Sequence[str]) -> Problem:
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line, mark.column) if mark is not None else (0, 0)
     reason = (error.problem or "the YAML cannot be read").strip()
-    hint = None
-    if "\\t" in reason or (line < len(lines) and "\t" in lines[line]):
-        reason, hint = "a tab is used for indentation", "indent with spaces"
-    elif "mapping values are not allowed" in reason:
-        hint = "text with ': ' in it goes in quotes"
-    return _invalid(file, reason, hint, line, column, lines)
+    if "\\t" in reason or (line < len(lines) and lines[line].lstrip(" ").startswith("\t")):
+        return _invalid(file, "a tab is used for indentation", "indent with spaces", line, column, lines)
+    message, hint = next((said for part, said in _IN_OTHER_WORDS.items() if part in reason), (reason, None))
+    return _invalid(file, message, hint, line, column, lines)
+
+
+_IN_OTHER_WORDS: dict[str, tuple[str, str | None]] = {
+    "mapping values are not allowed": ("a second ': ' cannot stand here", "text with ': ' in it goes in quotes"),
+    "could not find expected ':'": ("a key without its ':'", "write `key: value`; text over several lines needs `|`"),
+    "did not find expected <block end>": ("this does not fit what is before it", "check the indentation and quotes"),
+    "expected <block end>": ("this does not fit what is before it", "check the indentation, and text after quotes"),
+    "expected ',' or": ("a ',' or the closing bracket is missing before this", None),
+    "cannot start any token": ("this character cannot begin a value", "put the value in quotes"),
+    "undefined alias": ("no anchor of that name stands before this `*alias`", "text that begins with * goes in quotes"),
+    "unexpected end of stream": ("a quote or bracket is opened and never closed", None),
+    "while scanning a quoted scalar": ("a quote is opened and never closed", None),
+}
+"""The parser's complaints as a user can read them: by a part of each, the message and what to do."""
 
 
 class _Builder:
@@ -168,11 +189,12 @@ class _Builder:
                 self._report(key, f"the key '{name}' is already there, on line {first}", "keep one of them")
                 continue
             seen[name] = key
-            yield name, self.build(value, (*path, name), key)
+            built = self.build(value, (*path, name), key)
+            yield name, value.value if name == EXPRESSION_KEY and built is None else built
 
     def _report(self, node: Node, message: str, hint: str | None = None) -> None:
-        mark = node.start_mark
-        self.problems.append(_invalid(self._file, message, hint, mark.line, mark.column, self._lines))
+        mark, length = node.start_mark, len(node.value) if isinstance(node, ScalarNode) else 1
+        self.problems.append(_invalid(self._file, message, hint, mark.line, mark.column, self._lines, length))
 
 
 def _scalar(node: ScalarNode) -> Any:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from tallybook.errors import Problem, did_you_mean
 from tallybook.model.datasource import DataSource, FileSource
 from tallybook.model.period import Calendar
 from tallybook.model.resolver import ANY_LEVEL, PathStrategy, Rule
 from tallybook.resolve.render import check_fit, check_template
+from tallybook.source import SourceText
+
+TextAt = Callable[[tuple[str, ...]], SourceText | None]
+"""A text of the rule with its places, where they are known."""
 
 
-def check_rule(rule: Rule, calendar: Calendar, datasources: Mapping[str, DataSource]) -> list[Problem]:
+def check_rule(
+    rule: Rule, calendar: Calendar, datasources: Mapping[str, DataSource], text_at: TextAt = lambda _path: None
+) -> list[Problem]:
     """Every problem of the rule but its `when`. A disabled datasource is none: other rules may still serve a run."""
-    return [*_check_level(rule, calendar), *_check_source(rule, datasources), *_check_templates(rule, calendar)]
+    return [
+        *_check_level(rule, calendar),
+        *_check_source(rule, datasources),
+        *_check_templates(rule, calendar, text_at),
+    ]
 
 
 def _check_level(rule: Rule, calendar: Calendar) -> Iterator[Problem]:
@@ -35,14 +45,15 @@ def _check_source(rule: Rule, datasources: Mapping[str, DataSource]) -> Iterator
         yield Problem("InvalidArguments", message, hint="use `type: table` with `table`", path="strategy.type")
 
 
-def _check_templates(rule: Rule, calendar: Calendar) -> Iterator[Problem]:
+def _check_templates(rule: Rule, calendar: Calendar, text_at: TextAt) -> Iterator[Problem]:
     strategy = rule.strategy
     templates = (
         {"path": strategy.path}
         if isinstance(strategy, PathStrategy)
         else {"table": strategy.table, "schema": strategy.schema_ or ""}
     )
-    for key, template in templates.items():
+    for key, written in templates.items():
+        template = text_at(("strategy", key)) or written
         problems = check_template(template)
         if rule.data_level == ANY_LEVEL:
             problems += check_fit(template, None)

@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 from tallybook.errors import Problem, RunError, did_you_mean
 from tallybook.model.period import Period
-from tallybook.model.template import fill, token_names, tokens
+from tallybook.model.template import Token, fill, tokens
+from tallybook.source import Place, SourceText
 
 _FROM_PERIOD: dict[str, Callable[[Period], str]] = {
     "YYYY": lambda period: f"{period.start_date.year:04d}",
@@ -38,49 +39,50 @@ def render(template: str, period: Period | None, table_name: str, dataset_id: st
     return fill(template, {**from_period, "table_name": table_name, "dataset_id": dataset_id})
 
 
-def unknown_tokens(template: str) -> list[tuple[str, int]]:
-    """Tokens that do not exist, and braces that do not pair up, each with its offset in the template."""
-    return [
-        (token.text if token.name is None else token.name, token.start)
-        for token in tokens(template)
-        if token.name not in TOKENS
-    ]
-
-
-def check_template(template: str) -> list[Problem]:
-    """What is wrong with a template whatever the period."""
+def check_template(template: SourceText | str) -> list[Problem]:
+    """What is wrong with a template whatever the period; placed, where the template knows its places."""
+    text = template if isinstance(template, str) else template.text
     problems = []
-    for name, _ in unknown_tokens(template):
-        if name in ("{{", "}}"):
-            message, hint = f"'{name}' in '{template}' has no partner", "a token is written {{YYYY}}"
+    for token in tokens(text):
+        if token.name is None:
+            message, hint = f"'{token.text}' in '{text}' has no partner", "a token is written {{YYYY}}"
+        elif token.name not in TOKENS:
+            message, hint = f"'{token.text}' in '{text}' is not a token", did_you_mean(token.name, TOKENS) or ""
         else:
-            message, hint = f"'{{{{{name}}}}}' in '{template}' is not a token", did_you_mean(name, TOKENS) or ""
-        problems.append(Problem("UnknownToken", message, hint=hint))
+            continue
+        problems.append(Problem("UnknownToken", message, hint, _place(template, token)))
     return problems
 
 
-def check_fit(template: str, period: Period | None) -> list[Problem]:
+def _place(template: SourceText | str, token: Token) -> Place | None:
+    return None if isinstance(template, str) else template.at(token.start, token.end)
+
+
+def check_fit(template: SourceText | str, period: Period | None) -> list[Problem]:
     """The tokens that have no value for such a period."""
-    used = [name for name in TOKENS if name in token_names(template)]
+    text = template if isinstance(template, str) else template.text
+    used = {token.name: token for token in tokens(text) if token.name in TOKENS}
     if period is None:
         return [
             Problem(
                 "UnknownToken",
-                f"'{{{{{name}}}}}' in '{template}' has no value: with `data_level: any` one place serves all periods",
-                hint="say which periods have a place of their own, for example `data_level: month`",
+                f"'{token.text}' in '{text}' has no value: with `data_level: any` one place serves all periods",
+                "say which periods have a place of their own, for example `data_level: month`",
+                _place(template, token),
             )
-            for name in used
+            for name, token in used.items()
             if name in _FROM_PERIOD
         ]
     return [
         Problem(
             "UnknownToken",
-            f"'{{{{{name}}}}}' in '{template}' is finer than a period of level '{period.level}', such as "
+            f"'{token.text}' in '{text}' is finer than a period of level '{period.level}', such as "
             f"'{period.identifier}'",
-            hint="use {{period}}, or a finer level",
+            "use {{period}}, or a finer level",
+            _place(template, token),
         )
-        for name in used
-        if period.days > _LONGEST.get(name, period.days)
+        for name, token in used.items()
+        if period.days > _LONGEST.get(str(name), period.days)
     ]
 
 
