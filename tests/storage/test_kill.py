@@ -116,14 +116,15 @@ from tallybook.model.location import Location
 from tallybook.model.settings import SparkSettings
 from tallybook.storage import write
 
-spark = get_session(SparkSettings(master="local[2]"))
+spark = get_session(SparkSettings(master="local[2]", conf={"spark.driver.memory": "1g"}))
 source = FileSource(id="files", type=sys.argv[1], options=FileOptions(path_prefix="/"))
 slow = spark.range(0, 10**12, 1, 2).select(F.xxhash64("id").alias("id"))
 write(spark, slow, Location(source, sys.argv[2]), mode="append", run_id="run-2", seq=5)
 """
 
 
-@pytest.mark.parametrize("format", ["parquet", pytest.param("delta", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("format", ["parquet", "delta"])
 def test_spark_at_work(save, rows, place, table, tmp_path, format):
     location = place(format, tmp_path / "out")
     save(OLD, location, "overwrite", "run-1")

@@ -120,7 +120,7 @@ def test_a_period_must_be_known(refused, place, table, tmp_path):
     assert (problem.type, "'_period'" in problem.message) == ("SchemaMismatch", True)
 
 
-@pytest.mark.parametrize("searched", [0, 64])
+@pytest.mark.parametrize("searched", [1, 32])
 def test_positions_follow_files_and_rows(monkeypatch, spark, place, table, tmp_path, searched):
     monkeypatch.setattr(base, "_SEARCHED_FILES", searched)
     names = ["b c%20+é", "a", "z{1}", "m"]
@@ -130,6 +130,14 @@ def test_positions_follow_files_and_rows(monkeypatch, spark, place, table, tmp_p
     for partitions in (1, 3):
         found = {row.id: row["__position"] for row in frame.repartition(partitions).collect()}
         assert found == {file * 10 + row: file << 40 | row for file in range(4) for row in range(3)}
+
+
+@pytest.mark.parametrize("searched", [1, 32])
+def test_a_file_that_was_not_listed_gets_no_position(monkeypatch, spark, tmp_path, searched):
+    monkeypatch.setattr(base, "_SEARCHED_FILES", searched)
+    rows = spark.createDataFrame([("b", 0), ("bb", 1)], f"{base.FILE} string, {base.ROW} bigint")
+    with pytest.raises(Exception, match=r"unlisted_file.*bb"):
+        base.positioned(spark, rows, {"a": 0, "b": 1, "c": 2}).collect()
 
 
 def test_missing_places(spark, refused, place, table, tmp_path):

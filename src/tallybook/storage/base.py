@@ -14,10 +14,12 @@ from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, VALIDITY_COLUM
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.rows.ids import POSITION
+from tallybook.rows.raising import raising
 
 FILE, ROW, START = "__file", "__row", "__start"
+_ORDINAL = "__ordinal"
 _ROW_BITS = 40
-_SEARCHED_FILES = 64
+_SEARCHED_FILES = 32
 """Up to here a row's file is found by comparisons in the plan; for more files a broadcast join is smaller."""
 
 
@@ -75,21 +77,26 @@ def local_path(location: Location) -> str | None:
 
 
 def positioned(spark: SparkSession, frame: DataFrame, ordinals: Mapping[str, int]) -> DataFrame:
-    """Add POSITION to rows with FILE and ROW: `file ordinal << 40 | row index`, whatever the parallelism."""
+    """Add POSITION to rows with FILE and ROW: `file ordinal << 40 | row index`, whatever the parallelism.
+
+    A row of a file that is not among the known ones fails the job: a wrong position would be a wrong row id.
+    """
     files = sorted(ordinals)
-    if len(files) <= _SEARCHED_FILES:
-        ordinal = _search(F.col(FILE), files, ordinals)
+    if len(files) <= 1:
+        ordinal = F.lit(ordinals[files[0]] if files else 0).cast("bigint")
+    elif len(files) <= _SEARCHED_FILES:
+        ordinal = F.coalesce(_search(F.col(FILE), files, ordinals), raising("InternalError", unlisted_file=F.col(FILE)))
     else:
-        known = F.broadcast(spark.createDataFrame(list(ordinals.items()), f"{FILE} string, __ordinal bigint"))
+        known = F.broadcast(spark.createDataFrame(list(ordinals.items()), f"{FILE} string, {_ORDINAL} bigint"))
         frame = frame.join(known, FILE, "left")
-        ordinal = F.col("__ordinal")
-    return frame.withColumn(POSITION, F.shiftleft(ordinal, _ROW_BITS).bitwiseOR(F.col(ROW))).drop("__ordinal")
+        ordinal = F.coalesce(F.col(_ORDINAL), raising("InternalError", unlisted_file=F.col(FILE)))
+    return frame.withColumn(POSITION, F.shiftleft(ordinal, _ROW_BITS).bitwiseOR(F.col(ROW))).drop(_ORDINAL)
 
 
 def _search(file: Column, files: Sequence[str], ordinals: Mapping[str, int]) -> Column:
     """Binary search as nested conditions; text compares by code point in Python and in Spark alike."""
-    if len(files) <= 1:
-        return F.lit(ordinals[files[0]] if files else 0).cast("bigint")
+    if len(files) == 1:
+        return F.when(file == files[0], F.lit(ordinals[files[0]]).cast("bigint"))
     middle = len(files) // 2
     lower, upper = files[:middle], files[middle:]
     return F.when(file < upper[0], _search(file, lower, ordinals)).otherwise(_search(file, upper, ordinals))
