@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from tallybook.engine.pipeline import Listener
     from tallybook.engine.plan import Plan
+    from tallybook.model.state import ProjectState
+    from tallybook.runs.apply import Applied
+    from tallybook.runs.replay import Replay
     from tallybook.runs.runner import Runner, RunResult
     from tallybook.store.store import Store
 
@@ -68,9 +71,7 @@ class Workspace:
 
     def validate(self, projects: Sequence[str] = ()) -> list[Problem]:
         """Every problem, in file order; with `projects`, without what is wrong with other projects only."""
-        missing = [self._no_project(id) for id in projects if id not in self.definitions.projects]
-        if missing:
-            raise ValidationError(missing)
+        self._known_project(*projects)
         later = [problem for one in LATER_CHECKS for problem in one(self.checked)]
         problems = sorted([*self.checked.problems, *later], key=file_order)
         return [problem for problem in problems if not projects or problem.project in (None, *projects)]
@@ -108,6 +109,39 @@ class Workspace:
         """Continues a failed or cancelled run; outputs it finished are not written again."""
         with self.store() as store:
             return self._runner(store, watcher).retry(run_id, reopen_reason=reopen_reason)
+
+    def apply(self, *, dry_run: bool = False) -> Applied:
+        """Records the files; what changed becomes a new version. A dry run only says what would."""
+        from tallybook.runs.apply import Applied, apply, differences
+
+        if dry_run:
+            with self._recorded_store() as existing:
+                states = existing.project_states() if existing is not None else ()
+                return Applied(differences(existing, self.checked), states)
+        with self.store() as store:
+            return apply(store, self.checked)
+
+    def activate(self, project: str, *, stay_pinned: bool = False) -> ProjectState:
+        """Makes a valid project count; with `stay_pinned` settles a conflict by staying on the pinned input."""
+        from tallybook.runs.apply import activate
+
+        self._known_project(project)
+        with self.store() as store:
+            return store.stay_pinned(project) if stay_pinned else activate(store, self.checked, project)
+
+    def deactivate(self, project: str) -> ProjectState:
+        """Takes an active project out of use."""
+        with self.store() as store:
+            return store.deactivate(project)
+
+    def replay(self, run_id: str) -> Replay:
+        """Executes a completed run again and compares every cell it wrote."""
+        from tallybook.runs.planner import calendar_of
+        from tallybook.runs.replay import replay
+
+        with self.store() as store:
+            scratch = self.root / PRIVATE / "scratch"
+            return replay(store, self.session, run_id, calendar_of(self.checked), scratch)
 
     @property
     def session(self) -> SparkSession:
@@ -167,6 +201,11 @@ class Workspace:
             "calendar": len(found.calendars),
             "scenario": len(found.scenarios),
         }
+
+    def _known_project(self, *ids: str) -> None:
+        missing = [self._no_project(id) for id in ids if id not in self.definitions.projects]
+        if missing:
+            raise ValidationError(missing)
 
     def _no_project(self, id: str) -> Problem:
         hint = did_you_mean(id, self.definitions.projects)

@@ -18,7 +18,19 @@ from tallybook.cli.app import app
 from tallybook.cli.screen import emit, problems_document, say, say_problems
 from tallybook.errors import ProblemError, RunError, TallybookError, UsageError
 
-MODULES = ("init", "validate", "plan", "run", "schema", "expr")
+MODULES = (
+    "init",
+    "validate",
+    "plan",
+    "run",
+    "lifecycle",
+    "runs",
+    "datasets",
+    "period",
+    "store",
+    "schema",
+    "expr",
+)
 """The modules of this package that hold commands, in the order of the help page."""
 
 for _module in MODULES:

@@ -80,6 +80,7 @@ class Output(Operation, type="output"):
             columns,
             args.include_deleted,
             name,
+            args.columns is not None,
         )
 
 
@@ -169,6 +170,8 @@ class OutputStep(Step):
     columns: tuple[str, ...]
     include_deleted: bool
     register_as: str | None
+    named_columns: bool
+    """Whether the user wrote the columns down, or takes whatever there is."""
 
     @property
     def registered_columns(self) -> dict[str, ColumnType]:

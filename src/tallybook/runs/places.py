@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from pydantic import TypeAdapter
@@ -21,6 +21,7 @@ from tallybook.resolve.match import Evaluate
 from tallybook.resolve.pick import pick_resolver
 from tallybook.resolve.render import render
 from tallybook.resolve.resolve import resolve
+from tallybook.storage.delta import current_version
 
 _DATASOURCE: TypeAdapter[DataSource] = TypeAdapter(DataSource)
 
@@ -42,12 +43,12 @@ class Places:
     """Where outputs of a draft go instead of their destinations."""
 
     def of_table(self, source: SourceTable) -> tuple[Location, ...]:
-        """Where the rows of a table lie."""
+        """Where the rows of a table lie; Delta tables at the version they have now, so that a replay reads the same."""
         dataset = source.dataset
         kept = self.registered.get((dataset.id, dataset.version))
         if kept is not None:
             return (kept,)
-        return resolve(
+        found = resolve(
             source.table.name,
             dataset.id,
             self.period,
@@ -57,6 +58,7 @@ class Places:
             evaluate=self.evaluate,
             root=self.root,
         )
+        return tuple(replace(place, version=current_version(place)) for place in found)
 
     def resolver_of(self, dataset: Dataset) -> Resolver:
         return pick_resolver(dataset.id, dataset.resolver_id, self.overrides, self.resolvers)

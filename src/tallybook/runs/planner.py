@@ -85,12 +85,18 @@ def calendar_of(checked: Checked) -> Calendar:
 
 
 def valid_project(checked: Checked, project_id: str) -> ProjectEntry:
-    """A project without problems; ValidationError names those it has."""
+    """A project without problems of its own; ValidationError names those it has.
+
+    What it makes of its datasets is judged when it is bound to the versions it runs with, which for an active project
+    may not be the newest.
+    """
     entry = checked.definitions.projects.get(project_id)
     if entry is None:
         hint = did_you_mean(project_id, checked.definitions.projects)
         raise ValidationError([Problem("ProjectNotFound", f"there is no project '{project_id}'", hint)])
-    wrong = [problem for problem in checked.problems if problem.project in (None, project_id)]
+    judged_later = checked.bound[project_id].problems if project_id in checked.bound else ()
+    about = [problem for problem in checked.problems if problem.project in (None, project_id)]
+    wrong = [problem for problem in about if problem not in judged_later]
     if wrong:
         raise ValidationError(wrong)
     return entry

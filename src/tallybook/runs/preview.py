@@ -7,20 +7,17 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from tallybook.engine.plan import Plan
-from tallybook.model.columns import RESERVED, ROW_ID, ColumnDef
-from tallybook.model.dataset import Table
+from tallybook.model.columns import RESERVED, ROW_ID
 from tallybook.operations.output import OutputStep
 from tallybook.rows.ids import POSITION
-from tallybook.storage.read import read
+from tallybook.runs.outputs import read_output
 
 
 def output_rows(spark: SparkSession, plan: Plan, seq: int, count: int) -> list[str]:
     """A table of text: the business columns of the first rows, in the order of their ids or as they lie."""
     step = next(step for step in plan.steps if isinstance(step, OutputStep) and step.seq == seq)
     shown = [name for name in step.columns if name not in RESERVED] or list(step.columns)
-    business = [name for name in step.columns if name in step.before.business]
-    columns = tuple(ColumnDef(name=name, type=step.before.business[name]) for name in business)
-    frame = read(spark, plan.destinations[seq], Table(name=step.name, columns=columns))
+    frame = read_output(spark, step, plan.destinations[seq])
     order = ROW_ID if ROW_ID in frame.columns else POSITION
     rows = frame.orderBy(order).select(*(f"`{name}`" for name in shown)).take(count)
     return text_table(shown, [[_cell(value) for value in row] for row in rows])

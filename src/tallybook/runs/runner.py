@@ -19,6 +19,7 @@ from tallybook.model.run import OperationResult, OutputResult, Run, Snapshot
 from tallybook.project.checked import Checked
 from tallybook.project.load import ProjectEntry
 from tallybook.runs.execute import Execution
+from tallybook.runs.fingerprint import fingerprint
 from tallybook.runs.planner import Planner, calendar_of, valid_project
 from tallybook.runs.recording import known_datasets, record
 from tallybook.runs.snapshot import plan_again, take_snapshot
@@ -87,7 +88,7 @@ class Runner:
         assert project is not None, "a valid project is whole"
         versions = {definition.id: definition.version for definition in self.store.all_latest("resolver")}
         engine = f"tallybook {version('tallybook')}, pyspark {version('pyspark')}"
-        return take_snapshot(plan, project, versions, engine)
+        return take_snapshot(plan, project, versions, engine, lambda place: fingerprint(self.spark, place))
 
     def _execute(self, run: Run, plan: Plan) -> RunResult:
         execution = Execution(self.store, self.spark, run, plan, calendar_of(self.checked), self.watcher)

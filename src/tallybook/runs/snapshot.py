@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tallybook.engine.facts import RunFacts
 from tallybook.engine.plan import Plan, make_plan
 from tallybook.model.location import Location
 from tallybook.model.period import Period
 from tallybook.model.run import DatasetUse, ResolverSnapshot, Run, Snapshot
+from tallybook.model.state import Json
 from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import bind_project
 from tallybook.project.catalog import Catalog
@@ -18,8 +19,14 @@ from tallybook.runs.recording import body_of, dataset_from
 from tallybook.store.store import Store
 
 
-def take_snapshot(plan: Plan, project: Project, resolver_versions: Mapping[str, int], engine_version: str) -> Snapshot:
-    """The plan of a run as the store keeps it."""
+def take_snapshot(
+    plan: Plan,
+    project: Project,
+    resolver_versions: Mapping[str, int],
+    engine_version: str,
+    files_of: Callable[[Location], list[Json]],
+) -> Snapshot:
+    """The plan of a run as the store keeps it; `files_of` says what a place looks like now."""
     used = dict.fromkeys((source.dataset.id, source.dataset.version) for source in plan.locations)
     return Snapshot(
         project=body_of(project),
@@ -29,7 +36,8 @@ def take_snapshot(plan: Plan, project: Project, resolver_versions: Mapping[str, 
         run_timestamp=plan.facts.timestamp,
         datasets=tuple(DatasetUse(dataset_id=id, dataset_version=version) for id, version in used),
         resolver_snapshots=tuple(
-            _resolver_snapshot(source, locations, resolver_versions) for source, locations in plan.locations.items()
+            _resolver_snapshot(source, locations, resolver_versions, files_of)
+            for source, locations in plan.locations.items()
         ),
         destinations={str(seq): location_to_json(location) for seq, location in plan.destinations.items()},
         engine_version=engine_version,
@@ -37,7 +45,10 @@ def take_snapshot(plan: Plan, project: Project, resolver_versions: Mapping[str, 
 
 
 def _resolver_snapshot(
-    source: SourceTable, locations: tuple[Location, ...], versions: Mapping[str, int]
+    source: SourceTable,
+    locations: tuple[Location, ...],
+    versions: Mapping[str, int],
+    files_of: Callable[[Location], list[Json]],
 ) -> ResolverSnapshot:
     resolver = locations[0].resolver if locations else None
     return ResolverSnapshot(
@@ -47,7 +58,7 @@ def _resolver_snapshot(
         resolver_id=resolver,
         resolver_version=versions.get(resolver) if resolver is not None else None,
         rule=locations[0].rule if locations else None,
-        locations=tuple(location_to_json(location) for location in locations),
+        locations=tuple(location_to_json(location) | {"files": files_of(location)} for location in locations),
     )
 
 

@@ -46,6 +46,12 @@ def open_table(location: Location) -> DeltaTable | None:
     return table
 
 
+def current_version(location: Location) -> int | None:
+    """The version a Delta table is at; None when there is none, and for every other format."""
+    table = open_table(location) if location.source.type == "delta" else None
+    return table.version() if table is not None else None
+
+
 def table_schema(table: DeltaTable) -> T.StructType:
     """The table's columns as Spark types."""
     return T.StructType.fromJson(json.loads(table.schema().to_json()))

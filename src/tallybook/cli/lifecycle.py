@@ -1,0 +1,80 @@
+"""`apply`, `activate` and `deactivate`: from files to versions, and from drafts to projects that count."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tallybook.cli.app import JsonOption, WorkspaceOption, app
+from tallybook.cli.screen import emit, say
+
+ProjectArgument = Annotated[str, typer.Argument(help="The project.")]
+
+
+@app.command()
+def apply(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be recorded.")] = False,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Record the files: a changed definition becomes a new version, never an edit of an old one."""
+    from tallybook.workspace import Workspace
+
+    applied = Workspace.open(workspace).apply(dry_run=dry_run)
+    if json:
+        emit(
+            {
+                "changes": [
+                    {"kind": each.kind, "id": each.id, "version": each.version, "changes": list(each.words)}
+                    for each in applied.changes
+                ],
+                "projects": [state.model_dump(mode="json") for state in applied.states],
+                "dry_run": dry_run,
+            }
+        )
+        return
+    verb = "would become" if dry_run else "is now"
+    for change in applied.changes:
+        say(f"{change.kind} {change.id} {verb} v{change.version}")
+        for words in change.words:
+            say(f"  {words}")
+    if not applied.changes:
+        say("nothing changed")
+    for state in applied.states:
+        say(f"project {state.project_id} v{state.version}: {state.status}")
+        for conflict in state.conflicts:
+            say(f"  dataset {conflict.dataset_id} v{conflict.from_version} → v{conflict.to_version}")
+            for broken in conflict.changes:
+                say(f"    {broken}")
+
+
+@app.command()
+def activate(
+    project: ProjectArgument,
+    stay_pinned: Annotated[
+        bool, typer.Option("--stay-pinned", help="Settle a conflict by staying on the pinned input version.")
+    ] = False,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Make a valid project count: its runs write to their destinations, on a pinned input dataset version."""
+    from tallybook.workspace import Workspace
+
+    state = Workspace.open(workspace).activate(project, stay_pinned=stay_pinned)
+    if json:
+        emit(state.model_dump(mode="json"))
+        return
+    say(f"project {project} v{state.version} is active, on version {state.input_dataset_version} of its input dataset")
+
+
+@app.command()
+def deactivate(project: ProjectArgument, workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
+    """Take an active project out of use; it does not run until activated again."""
+    from tallybook.workspace import Workspace
+
+    state = Workspace.open(workspace).deactivate(project)
+    if json:
+        emit(state.model_dump(mode="json"))
+        return
+    say(f"project {project} v{state.version} is inactive")

@@ -1,0 +1,48 @@
+"""What the inputs of a run looked like, so that a replay can say which of them changed underneath."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tallybook.model.location import Location
+from tallybook.model.state import Json
+from tallybook.storage.base import local_path
+
+
+def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
+    """Name, size and time of every file of a place; nothing for Delta versions and tables, which name their state."""
+    if location.source.type in ("delta", "spark_catalog", "database"):
+        return []
+    path = local_path(location)
+    if path is not None and not set(path) & set("*?[{"):
+        return [_of_file(file) for file in _files(Path(path))]
+    listed = spark.read.format("binaryFile").load(location.target).select("path", "length", "modificationTime")
+    return [
+        {"file": row["path"], "size": row["length"], "modified": row["modificationTime"].isoformat()}
+        for row in listed.orderBy("path").collect()
+    ]
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    return sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith((".", "_")))
+
+
+def _of_file(file: Path) -> Json:
+    facts = file.stat()
+    modified = datetime.fromtimestamp(facts.st_mtime, UTC).isoformat()
+    return {"file": str(file), "size": facts.st_size, "modified": modified}
+
+
+def changed_files(before: list[Json], now: list[Json]) -> list[str]:
+    """What is different about a place, in words."""
+    old, new = ({each["file"]: each for each in listed} for listed in (before, now))
+    return [
+        *(f"{file} is gone" for file in old if file not in new),
+        *(f"{file} is new" for file in new if file not in old),
+        *(f"{file} was changed" for file in old if file in new and old[file] != new[file]),
+    ]

@@ -1,0 +1,18 @@
+"""What an output wrote, read back with the types it was written with."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from tallybook.model.columns import ColumnDef
+from tallybook.model.dataset import Table
+from tallybook.model.location import Location
+from tallybook.operations.output import OutputStep
+from tallybook.storage.read import read
+
+
+def read_output(spark: SparkSession, step: OutputStep, location: Location) -> DataFrame:
+    """The written rows; system columns as far as they were written, and the position beside them."""
+    business = step.before.business
+    columns = tuple(ColumnDef(name=name, type=business[name]) for name in step.columns if name in business)
+    return read(spark, location, Table(name=step.name, columns=columns))
