@@ -1,0 +1,29 @@
+"""Facts raised inside a plan come back out of whatever text surrounds them."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import functions as F
+
+from tallybook.rows.raising import parse_raised, raising
+
+
+def test_facts_survive_the_trip_through_spark(spark):
+    nasty = 'a "quoted" }\n{ \\ é TALLYBOOK:'
+    rows = spark.createDataFrame([(nasty, None)], "value string, nothing string")
+    failing = raising("DataLoadError", table="orders", value=F.col("value"), nothing=F.col("nothing"))
+    with pytest.raises(Exception) as caught:
+        rows.select(F.coalesce(F.col("nothing"), failing)).collect()
+    assert parse_raised(str(caught.value)) == {"type": "DataLoadError", "table": "orders", "value": nasty}
+
+
+def test_a_branch_not_taken_raises_nothing(spark):
+    value = F.when(F.col("id") > 5, raising("DataLoadError")).otherwise(F.col("id"))
+    assert spark.range(2).select(value.alias("id")).collect() == [(0,), (1,)]
+
+
+@pytest.mark.parametrize(
+    "message", ["", "a failure", "TALLYBOOK:", "concat(TALLYBOOK:, to_json(…))", "TALLYBOOK:[1]", "TALLYBOOK:{}"]
+)
+def test_other_failures_are_not_taken_for_ours(message):
+    assert parse_raised(message) is None
