@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from itertools import product
 
+DAY = date(2026, 1, 31)
 TRUTHS = (True, False, None)
 
 
@@ -67,9 +70,10 @@ def test_a_branch_that_is_not_taken_cannot_fail(evaluate):
         'SWITCH(text, "none", 0, TO_INTEGER(text))',
         'COALESCE(IF(text = "none", 0), TO_INTEGER(text))',
         'IF(text <> "none", TO_INTEGER(text), 0) + IF(text <> "none", TO_INTEGER(text), 0)',
+        "SWITCH(CONCAT(text" + ', ""' * 20 + '), "none", 0, TO_INTEGER(text))',
     ]
     results = evaluate.over(expressions, {"text": "string"}, [("none",), ("5",)])
-    assert results == [[0, 0, 0, 0, 0], [5, 5, 5, 5, 10]]
+    assert results == [[0, 0, 0, 0, 0, 0], [5, 5, 5, 5, 10, 5]]
 
 
 def test_long_conditions_do_not_exhaust_spark(evaluate):
@@ -77,3 +81,30 @@ def test_long_conditions_do_not_exhaust_spark(evaluate):
     mixed = ", ".join(f"{i}.5" if i % 2 else str(i) for i in range(500))
     values = evaluate.all([many, f"n IN ({mixed})", f"n + 0.5 IN ({mixed})"], {"n": ("integer", 499)})
     assert values == [True, False, True]
+
+
+def test_nesting_does_not_multiply_the_plan(evaluate):
+    """Each of these mentions an argument more than once, at every level."""
+
+    def nested(before: str, inner: str, after: str, levels: int = 20) -> str:
+        return before * levels + inner + after * levels
+
+    columns = {
+        "n": ("integer", 3),
+        "a": ("decimal(18,6)", Decimal("1.5")),
+        "text": ("string", "abc"),
+        "day": ("date", DAY),
+    }
+    evaluate.table(
+        f"""
+        {nested("MIN(n, MAX(n, ", "n", "))")}               => 3
+        {nested("a / (", "a", ")")}                         => 1.5
+        {nested("2 % (5 + ", "4", ")")}                     => 2
+        {nested("SWITCH(", "n", ", 1, 2, 3, 3)")}           => 3
+        {nested("LEFT(text, LEN(", "text", "))")}           => abc
+        {nested("SUBSTRING(text, LEN(", '"a"', "))")}       => c
+        {nested("TO_DATE(TO_STRING(", "day", "))")}         => 2026-01-31
+        {nested("(IF(1 BETWEEN ", "1", " AND 2, 1, 0))")}   => 1
+        """,
+        columns,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -15,6 +15,9 @@ from tallybook.expressions.check import Typed, TypedCall, TypedCast, TypedColumn
 from tallybook.expressions.registry import Building
 from tallybook.expressions.scope import Resolved
 from tallybook.model.columns import NULL, ColumnType
+
+SMALL = 12
+"""Expressions of so many parts are copied where a function needs them more than once."""
 
 _SIMPLE: dict[str, T.DataType] = {
     "string": T.StringType(),
@@ -64,8 +67,32 @@ class Compiler:
         args = [self.column(arg) for arg in typed.args]
         facts = [argument(arg) for arg in typed.args]
         building = Building(facts, typed.type, self.timestamp, self.period, _cast)
-        result = typed.function.build(building, *args)
+        large = [i for i, arg in enumerate(typed.args) if i in typed.function.repeats and _size(arg) > SMALL]
+        result = _computed_once(large, args, lambda columns: typed.function.build(building, *columns))
         return _cast(result, typed.type) if typed.type.is_number else result
+
+
+def _size(typed: Typed) -> int:
+    inner = typed.args if isinstance(typed, TypedCall) else (typed.arg,) if isinstance(typed, TypedCast) else ()
+    return 1 + sum(map(_size, inner))
+
+
+def _computed_once(
+    indices: Sequence[int], columns: Sequence[Column], build: Callable[[Sequence[Column]], Column]
+) -> Column:
+    """Gives `build` some columns as variables, since Spark copies a column wherever it is mentioned.
+
+    Without that a plan doubles with every level of nesting. A function over an array of one is the only variable an
+    expression can have; it costs more than copying something small.
+    """
+    if not indices:
+        return build(columns)
+    index, *others = indices
+
+    def bind(value: Column) -> Column:
+        return _computed_once(others, [*columns[:index], value, *columns[index + 1 :]], build)
+
+    return F.get(F.transform(F.array(columns[index]), bind), F.lit(0))
 
 
 def _cast(column: Column, type: ColumnType) -> Column:

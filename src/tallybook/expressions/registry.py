@@ -6,7 +6,7 @@ how to build it on Spark. Modules in `functions/` declare; importing this packag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -108,6 +108,8 @@ class Function:
     refuse: Callable[[Sequence[Argument]], Refusal | None] = field(default=lambda _: None)
     null_safe: bool = False
     """True where a NULL argument does not simply make the result NULL."""
+    repeats: Container[int] = ()
+    """Indices of the arguments that `build` mentions more than once."""
 
 
 FUNCTIONS: dict[str, Function] = {}
@@ -182,6 +184,9 @@ def params(*shape: Param, optional: Sequence[Param] = (), repeat: Param | None =
 def always(type: ColumnType) -> Callable[[Sequence[Argument]], ColumnType]:
     """The result type that does not depend on the arguments."""
     return lambda _args: type
+
+
+EVERY_ARGUMENT = range(2**31)
 
 
 def same_as(index: int) -> Callable[[Sequence[Argument]], ColumnType]:

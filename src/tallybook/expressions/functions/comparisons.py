@@ -181,6 +181,7 @@ register(
         ("2 BETWEEN 1 AND 2", "true"),
         _between,
         operator=True,
+        repeats=(0,),
         refuse=_refuse_each("<="),
         null_safe=True,
     )

@@ -104,5 +104,6 @@ register(
         "A date from text written exactly as 2026-01-31, or the day (UTC) of a timestamp.",
         ('TO_DATE("2026-01-31")', "2026-01-31"),
         _to_date,
+        repeats=(0,),
     )
 )

@@ -189,7 +189,7 @@ register(
         always(DATE),
         "The date a number of days later, or earlier when negative.",
         ('DATEADD(DATE("2026-01-31"), 1)', "2026-02-01"),
-        lambda c, x, days: on_day(F.unix_date(x) + days),
+        lambda c, x, days: on_day(F.unix_date(x).cast("bigint") + days),
     )
 )
 register(

@@ -124,6 +124,7 @@ register(
         "The result beside the first value equal to the subject, else the default, else NULL.",
         ('SWITCH("b", "a", 1, "b", 2, 0)', "2"),
         _switch,
+        repeats=(0,),
         refuse=_switch_refusal,
         null_safe=True,
     )

@@ -10,6 +10,7 @@ from tallybook.expressions import decimals
 from tallybook.expressions.functions.dates import on_day
 from tallybook.expressions.functions.spark import F, balanced
 from tallybook.expressions.registry import (
+    EVERY_ARGUMENT,
     NUMBER,
     ORDERED,
     WHOLE,
@@ -61,14 +62,14 @@ def _operands(c: Building, *columns: Column) -> list[Column]:
 def _plus(c: Building, x: Column, y: Column) -> Column:
     if c.result == DATE:
         day, days = (x, y) if c.args[0].type == DATE else (y, x)
-        return on_day(F.unix_date(day) + days)
+        return on_day(F.unix_date(day).cast("bigint") + days)
     left, right = _operands(c, x, y)
     return left + right
 
 
 def _minus(c: Building, x: Column, y: Column) -> Column:
     if c.result == DATE:
-        return on_day(F.unix_date(x) - y)
+        return on_day(F.unix_date(x).cast("bigint") - y)
     left, right = _operands(c, x, y)
     return left - right
 
@@ -154,10 +155,22 @@ def _infix(
     example: tuple[str, str],
     build: Callable[..., Column],
     refuse: Callable[[Sequence[Argument]], Refusal | None] = lambda _: None,
+    repeats: tuple[int, ...] = (),
 ) -> None:
-    shape = params(Param("the left side", accepts), Param("the right side", accepts))
     register(
-        Function(name, "numbers", shape, f"a {name} b", result, summary, example, build, operator=True, refuse=refuse)
+        Function(
+            name,
+            "numbers",
+            params(Param("the left side", accepts), Param("the right side", accepts)),
+            f"a {name} b",
+            result,
+            summary,
+            example,
+            build,
+            operator=True,
+            refuse=refuse,
+            repeats=repeats,
+        )
     )
 
 
@@ -180,7 +193,15 @@ _infix(
     _refuse_dates_subtracted,
 )
 _infix("*", NUMBER, _arithmetic(decimals.multiplied), "The product.", ("1.10 * 3", "3.30"), _times)
-_infix("/", NUMBER, _divided, "The quotient, a decimal; NULL when dividing by zero.", ("1 / 4", "0.25"), _by)
+_infix(
+    "/",
+    NUMBER,
+    _divided,
+    "The quotient, a decimal; NULL when dividing by zero.",
+    ("1 / 4", "0.25"),
+    _by,
+    repeats=(1,),
+)
 _infix(
     "%",
     NUMBER,
@@ -188,6 +209,7 @@ _infix(
     "The remainder, with the sign of the left; NULL when dividing by zero.",
     ("-7 % 3", "-1"),
     _remainder,
+    repeats=(1,),
 )
 register(
     Function(
@@ -261,6 +283,7 @@ register(
         "The remainder, with the sign of the number; NULL when dividing by zero.",
         ("MOD(7, 3)", "1"),
         _remainder,
+        repeats=(1,),
     )
 )
 for _name, _pick, _meaning, _example in (
@@ -277,5 +300,6 @@ for _name, _pick, _meaning, _example in (
             _meaning,
             _example,
             _extreme(_pick),
+            repeats=EVERY_ARGUMENT,
         )
     )

@@ -39,12 +39,12 @@ def _function(
     example: tuple[str, str],
     build: Callable[..., Column],
     optional: tuple[Param, ...] = (),
+    repeats: tuple[int, ...] = (),
 ) -> None:
     names = [param.name.removeprefix("the ") for param in (*shape, *optional)]
     signature = f"{name}({', '.join(names)})"
-    register(
-        Function(name, "text", params(*shape, optional=optional), signature, always(result), summary, example, build)
-    )
+    many = params(*shape, optional=optional)
+    register(Function(name, "text", many, signature, always(result), summary, example, build, repeats=repeats))
 
 
 _TEXT = Param("the text", TEXT)
@@ -73,6 +73,7 @@ _function(
     "The first characters; none for a length of zero or less.",
     ('LEFT("2026-01", 4)', "2026"),
     lambda c, x, n: F.left(x, _count(n)),
+    repeats=(1,),
 )
 _function(
     "RIGHT",
@@ -81,6 +82,7 @@ _function(
     "The last characters; none for a length of zero or less.",
     ('RIGHT("2026-01", 2)', "01"),
     lambda c, x, n: F.right(x, _count(n)),
+    repeats=(1,),
 )
 _function("LEN", (_TEXT,), INTEGER, "The number of characters.", ('LEN("café")', "4"), lambda c, x: F.char_length(x))
 _function(
@@ -115,6 +117,7 @@ _function(
     ('SUBSTRING("2026-Q1", 6, 2)', "Q1"),
     _substring,
     optional=(_LENGTH,),
+    repeats=(1, 2),
 )
 _function(
     "REPLACE",
