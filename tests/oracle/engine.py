@@ -1,0 +1,119 @@
+"""The engine's opinion: the same case on Spark, with as few jobs as there are results to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from tallybook.engine.facts import RunFacts
+from tallybook.engine.frames import FrameTables
+from tallybook.engine.pipeline import Pipeline
+from tallybook.model.columns import ColumnType
+from tallybook.operations.output import OutputStep
+from tallybook.project.bind import BoundProject, bind_project
+from tallybook.project.catalog import Catalog
+from tallybook.project.model import ProjectHead
+from tallybook.rows.ids import POSITION
+from tallybook.rows.raising import parse_raised
+
+from .case import Case, TableRows
+from .expressions import Row
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ARROW = {
+    "string": pa.string(),
+    "integer": pa.int64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+}
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Column names in order, and rows."""
+
+    columns: Sequence[str]
+    types: Mapping[str, str]
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What came of it: results, or why there are none. Outputs by seq, the final working dataset under 0."""
+
+    results: Mapping[int, Computed]
+    problems: Sequence[str] = ()
+    """Types of the checker's problems."""
+    failure: str | None = None
+    """Type of the failure on some row."""
+
+
+def bind(case: Case) -> BoundProject:
+    project, datasets = case.entities
+    head = ProjectHead(**project.model_dump(exclude={"operations"}))
+    return bind_project(head, project.operations, Catalog.of(datasets))
+
+
+def computed(case: Case, spark: SparkSession) -> Opinion:
+    bound = bind(case)
+    if bound.problems:
+        return Opinion({}, [problem.type for problem in bound.problems])
+    assert bound.input is not None and bound.schema is not None
+    facts = RunFacts("oracle", case.span, case.as_of, case.timestamp, int(case.timestamp.timestamp() * 1000))
+    frames = {name: frame_of(table, spark) for name, table in case.tables.items()}
+    tables = FrameTables(frames, case.period)
+    pipeline = Pipeline(spark, bound.input, bound.schema, bound.steps, facts, tables)
+    results: dict[int, Computed] = {}
+
+    def keep(step: OutputStep, frame: DataFrame) -> None:
+        results[step.seq] = collected(frame)
+
+    try:
+        results[0] = collected(pipeline.run(keep))
+    except PySparkException as error:
+        return Opinion({}, failure=_failure(error))
+    finally:
+        pipeline.release()
+    return Opinion(results)
+
+
+def _failure(error: PySparkException) -> str:
+    raised = parse_raised(str(error))
+    if raised is not None:
+        return raised["type"]
+    about_values = (error.getSqlState() or "").startswith("22")
+    return "EvaluationError" if about_values else f"InternalError: {str(error)[:600]}"
+
+
+def frame_of(table: TableRows, spark: SparkSession) -> DataFrame:
+    """The rows as a local relation, numbered in the order given."""
+    columns = {
+        name: pa.array([row[name] for row in table.rows], _arrow_type(type)) for name, type in table.types.items()
+    }
+    columns[POSITION] = pa.array(range(len(table.rows)), pa.int64())
+    return spark.createDataFrame(pa.table(columns))
+
+
+def _arrow_type(type: ColumnType) -> pa.DataType:
+    return pa.decimal128(type.precision, type.scale) if type.kind == "decimal" else ARROW[type.kind]
+
+
+def collected(frame: DataFrame) -> Computed:
+    """All rows; moments as UTC whatever zone Python is in."""
+    moments = [field.name for field in frame.schema if isinstance(field.dataType, T.TimestampType)]
+    types = {field.name: field.dataType.simpleString() for field in frame.schema}
+    readable = frame.select(
+        *(F.unix_micros(f"`{n}`").alias(n) if n in moments else F.col(f"`{n}`") for n in frame.columns)
+    )
+    rows = [row.asDict() for row in readable.collect()]
+    for row in rows:
+        row |= {name: EPOCH + timedelta(microseconds=row[name]) for name in moments if row[name] is not None}
+    return Computed(frame.columns, types, rows)

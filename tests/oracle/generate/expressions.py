@@ -1,0 +1,284 @@
+"""Expression texts of a wanted kind over the columns in sight, built from the language's functions by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from .cells import TEXTS
+
+ORDERED = ("integer", "decimal", "string", "date", "timestamp")
+KINDS = (*ORDERED, "boolean")
+MAX_DEPTH = 3
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
+
+
+@dataclass
+class Writer:
+    """Writes expressions; `columns` are the texts that read a column, by kind."""
+
+    random: Random
+    columns: Mapping[str, Sequence[str]]
+    calls: list[str] = field(default_factory=list)
+
+    def of(self, kind: str, depth: int = 0) -> str:
+        """An expression of a kind; the deeper, the likelier a column or literal."""
+        if depth >= MAX_DEPTH or self.random.random() < 0.25 + 0.2 * depth:
+            return self.leaf(kind)
+        return str(self.random.choice(RECIPES[kind])(self, depth + 1))
+
+    def leaf(self, kind: str) -> str:
+        known = self.columns.get(kind, ())
+        if known and self.random.random() < 0.75:
+            return self.random.choice(known)
+        return self.literal(kind)
+
+    def literal(self, kind: str) -> str:
+        pick = self.random.choice
+        if kind == "string":
+            return quoted(pick(TEXTS))
+        if kind == "integer":
+            return pick(("0", "1", "2", "-3", "7", "10", "100", "12"))
+        if kind == "decimal":
+            return pick(("0.5", "1.10", "-2.345", "0.005", "100.00", "0.1", "3.0", "0.000001", "12.25"))
+        if kind == "boolean":
+            return pick(("TRUE", "FALSE"))
+        if kind == "date":
+            return pick(('DATE("2026-01-31")', 'DATE("2024-02-29")', "TODAY()", "DATE(2025, 12, 31)"))
+        return pick(('TIMESTAMP("2026-01-31T12:00:00Z")', "NOW()", 'TIMESTAMP("2025-12-31T23:59:59.5+01:00")'))
+
+    def number(self, depth: int) -> str:
+        return self.of(self.random.choice(("integer", "decimal")), depth)
+
+    def any_of(self, depth: int, kinds: Sequence[str] = KINDS) -> tuple[str, str]:
+        kind = self.random.choice(kinds)
+        return kind, self.of(kind, depth)
+
+    def alike(self, kind: str, depth: int) -> str:
+        """A value that can stand beside one of the kind: now and then one that is widened, or NULL."""
+        if self.random.random() < 0.08:
+            return "NULL"
+        wider = {"integer": "decimal", "decimal": "integer", "date": "timestamp", "timestamp": "date"}
+        return self.of(wider.get(kind, kind) if self.random.random() < 0.2 else kind, depth)
+
+    def narrower(self, kind: str, depth: int) -> str:
+        """A value that fits where the result must be of the kind."""
+        if self.random.random() < 0.08:
+            return "NULL"
+        slim = {"decimal": "integer", "timestamp": "date"}
+        return self.of(slim.get(kind, kind) if self.random.random() < 0.2 else kind, depth)
+
+    def few_days(self) -> str:
+        return self.random.choice(("1", "-1", "31", "-366", "59", 'LEN("abc")'))
+
+
+Recipe = Callable[[Writer, int], str]
+
+
+def _compared(w: Writer, d: int) -> str:
+    kind, left = w.any_of(d, ORDERED)
+    return f"{left} {w.random.choice(('=', '<>', '<', '<=', '>', '>=', '==', '!='))} {_operand(w.alike(kind, d))}"
+
+
+def _operand(text: str) -> str:
+    return f"({text})" if " " in text else text
+
+
+def _in(w: Writer, d: int) -> str:
+    kind, left = w.any_of(d)
+    choices = ", ".join(w.alike(kind, d + 1) for _ in range(w.random.randint(1, 3)))
+    return f"{_operand(left)} {w.random.choice(('IN', 'NOT IN', 'in'))} ({choices})"
+
+
+def _between(w: Writer, d: int) -> str:
+    kind, left = w.any_of(d, ORDERED)
+    word = w.random.choice(("BETWEEN", "NOT BETWEEN"))
+    return f"{_operand(left)} {word} {_operand(w.alike(kind, d))} AND {_operand(w.alike(kind, d))}"
+
+
+def _like(w: Writer, d: int) -> str:
+    pattern = w.random.choice(("a%", "%b", "_", "%", "", "%i%", "100\\%", "a\\_b", "%🙂%", "__", "%s_a%"))
+    return f"{_operand(w.of('string', d))} {w.random.choice(('LIKE', 'NOT LIKE'))} {quoted(pattern)}"
+
+
+def _is_null(w: Writer, d: int) -> str:
+    value = _operand(w.any_of(d)[1])
+    return w.random.choice((f"{value} IS NULL", f"{value} IS NOT NULL", f"ISNULL({value})", f"IS_NULL({value})"))
+
+
+def _junction(w: Writer, d: int) -> str:
+    a, b = f"({w.of('boolean', d)})", f"({w.of('boolean', d)})"
+    return w.random.choice((f"{a} AND {b}", f"{a} OR {b}", f"AND({a}, {b})", f"OR({a}, {b}, FALSE)", f"NOT {a}"))
+
+
+def _test(name: str) -> Recipe:
+    return lambda w, d: f"{name}({w.of('string', d)}, {w.of('string', d)})"
+
+
+def _infix(kind: str, operators: Sequence[str]) -> Recipe:
+    def write(w: Writer, d: int) -> str:
+        other = kind if kind == "integer" or w.random.random() < 0.6 else "integer"
+        parts = [w.of(kind, d), w.of(other, d)]
+        w.random.shuffle(parts)
+        return f"({parts[0]} {w.random.choice(operators)} {parts[1]})"
+
+    return write
+
+
+def _quotient(w: Writer, d: int) -> str:
+    return f"({w.number(d)} / {w.number(d)})"
+
+
+def _round(w: Writer, d: int) -> str:
+    return f"ROUND({w.of('decimal', d)}, {w.random.choice(('1', '2', '3', '6'))})"
+
+
+def _round_whole(w: Writer, d: int) -> str:
+    return f"ROUND({w.number(d)}{w.random.choice(('', ', 0', ', -1', ', -2'))})"
+
+
+def _extreme(kind: str) -> Recipe:
+    def write(w: Writer, d: int) -> str:
+        rest = ", ".join(w.narrower(kind, d) for _ in range(w.random.randint(0, 2)))
+        name = w.random.choice(("MIN", "MAX", "max"))
+        return f"{name}({w.of(kind, d)}{', ' + rest if rest else ''})"
+
+    return write
+
+
+def _if(kind: str) -> Recipe:
+    def write(w: Writer, d: int) -> str:
+        parts = [w.of(kind, d), w.narrower(kind, d)]
+        w.random.shuffle(parts)
+        if w.random.random() < 0.15:
+            return f"IF({w.of('boolean', d)}, {w.of(kind, d)})"
+        return f"IF({w.of('boolean', d)}, {parts[0]}, {parts[1]})"
+
+    return write
+
+
+def _coalesce(kind: str) -> Recipe:
+    return lambda w, d: f"COALESCE({w.of(kind, d)}, {w.narrower(kind, d)}, {w.leaf(kind)})"
+
+
+def _switch(kind: str) -> Recipe:
+    def write(w: Writer, d: int) -> str:
+        subject, value = w.any_of(d)
+        pairs = [f"{w.alike(subject, d + 1)}, {w.narrower(kind, d)}" for _ in range(w.random.randint(1, 2))]
+        default = [w.of(kind, d)] if w.random.random() < 0.7 else []
+        first = f"{w.alike(subject, d + 1)}, {w.of(kind, d)}"
+        return f"SWITCH({', '.join([value, first, *pairs, *default])})"
+
+    return write
+
+
+def _call(name: str, *kinds: str) -> Recipe:
+    return lambda w, d: f"{name}({', '.join(w.of(kind, d) for kind in kinds)})"
+
+
+def _cut(w: Writer, d: int) -> str:
+    text, n = w.of("string", d), w.random.choice(("0", "1", "2", "-1", "5", w.leaf("integer")))
+    return w.random.choice(
+        (f"LEFT({text}, {n})", f"RIGHT({text}, {n})", f"SUBSTRING({text}, {n})", f"SUBSTRING({text}, {n}, 2)")
+    )
+
+
+def _day(w: Writer, d: int) -> str:
+    day = w.of("date", d)
+    return w.random.choice(
+        (
+            f"DATEADD({day}, {w.few_days()})",
+            f"ADD_MONTHS({day}, {w.random.choice(('1', '-1', '12', '13', '-25'))})",
+            f"MONTH_END({day})",
+            f"({day} + {w.few_days()})",
+            f"({day} - {w.few_days()})",
+            f"TO_DATE({w.of('timestamp', d)})",
+            'TO_DATE("2026-02-28")',
+            f"DATE(2026, {w.random.choice(('1', '12'))}, 28)",
+        )
+    )
+
+
+def _part(w: Writer, d: int) -> str:
+    moment = w.of(w.random.choice(("date", "timestamp")), d)
+    return w.random.choice(
+        (f"YEAR({moment})", f"MONTH({moment})", f"DAY({moment})", f"DATEDIFF({moment}, {w.of('date', d)})")
+    )
+
+
+def _to_integer(w: Writer, d: int) -> str:
+    return w.random.choice(
+        (f"TO_INTEGER({w.number(d)})", 'TO_INTEGER(" 42 ")', f"TO_INTEGER(TO_STRING({w.of('integer', d)}))")
+    )
+
+
+def _to_decimal(w: Writer, d: int) -> str:
+    digits = w.random.choice(("", ", 18, 2", ", 38, 6", ", 30, 12"))
+    return w.random.choice((f"TO_DECIMAL({w.number(d)}{digits})", f'TO_DECIMAL("-1.005"{digits})'))
+
+
+def _to_string(w: Writer, d: int) -> str:
+    return f"TO_STRING({w.any_of(d)[1]})"
+
+
+def _shared(kind: str) -> tuple[Recipe, ...]:
+    return (_if(kind), _coalesce(kind), _switch(kind))
+
+
+RECIPES: dict[str, tuple[Recipe, ...]] = {
+    "boolean": (
+        *(_compared, _compared, _compared, _in, _between, _like, _is_null, _junction, _junction),
+        *(_test("CONTAINS"), _test("STARTS_WITH"), _test("ENDS_WITH")),
+        *_shared("boolean"),
+    ),
+    "integer": (
+        *(_infix("integer", "+-*%"), _infix("integer", "+-"), _round_whole, _part, _to_integer, _extreme("integer")),
+        *(_call("FLOOR", "decimal"), _call("CEIL", "decimal"), _call("ABS", "integer"), _call("LEN", "string")),
+        _call("MOD", "integer", "integer"),
+        *_shared("integer"),
+    ),
+    "decimal": (
+        *(_infix("decimal", "+-*%"), _infix("decimal", "+-"), _quotient, _round, _to_decimal, _extreme("decimal")),
+        *(_call("ABS", "decimal"), _call("MOD", "decimal", "integer"), lambda w, d: f"-({w.of('decimal', d)})"),
+        *_shared("decimal"),
+    ),
+    "string": (
+        *(_cut, _cut, _to_string, _to_string, _extreme("string"), lambda _w, _d: "PERIOD()"),
+        *(_call("CONCAT", "string", "string"), _call("REPLACE", "string", "string", "string")),
+        *(_call("UPPER", "string"), _call("LOWER", "string"), _call("TRIM", "string")),
+        *_shared("string"),
+    ),
+    "date": (_day, _day, _extreme("date"), *_shared("date")),
+    "timestamp": (_extreme("timestamp"), *_shared("timestamp")),
+}
+
+
+def aggregation(w: Writer, kind: str, keys: Mapping[str, Sequence[str]]) -> str:
+    """An aggregation whose result is of the kind."""
+    pick = w.random.choice
+    if kind == "integer":
+        value = w.any_of(2)[1]
+        return pick(
+            ("COUNT(*)", "COUNT_ALL()", f"COUNT({value})", f"COUNT_DISTINCT({value})", f"MAX_AGG({w.of('integer', 2)})")
+        )
+    if kind == "decimal":
+        value = w.number(1)
+        combined = (
+            f"SUM({value}) / COUNT(*)",
+            f"ROUND(SUM({value}), 2)",
+            f"COALESCE(SUM({value}), 0)",
+            f"SUM({value}) - SUM({w.leaf('decimal')})",
+        )
+        return pick((f"SUM({value})", f"SUM({value})", f"AVG({value})", f"MIN_AGG({w.of('decimal', 2)})", *combined))
+    if kind == "boolean":
+        return f"COUNT(*) > {w.random.randint(0, 2)}"
+    extreme = f"{pick(('MIN_AGG', 'MAX_AGG'))}({w.of(kind, 1)})"
+    if kind == "string" and keys.get("string"):
+        return pick(
+            (extreme, f"CONCAT({pick(keys['string'])}, TO_STRING(COUNT(*)))", f'IF(COUNT(*) > 1, "many", {extreme})')
+        )
+    return extreme

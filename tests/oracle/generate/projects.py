@@ -1,0 +1,284 @@
+"""Whole cases: datasets, rows, named selectors and one to twelve operations that fit together, nearly always."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+from random import Random
+from typing import Any
+
+from tallybook.model.columns import SYSTEM_COLUMNS, VALIDITY_COLUMNS, ColumnType
+
+from ..case import Body, Case, TableRows
+from .cells import KEYS, cell, column_type
+from .expressions import KINDS, Writer, aggregation
+
+PERIODS = ("2026-01", "2025-12")
+READABLE = (
+    "_labels",
+    "_period",
+    "_operation_seq",
+    "_source_dataset_id",
+    "_source_dataset",
+    "_created_at",
+    "_updated_at",
+)
+TYPES = {**SYSTEM_COLUMNS, **VALIDITY_COLUMNS, "_source_dataset": SYSTEM_COLUMNS["_source_dataset_id"]}
+Columns = dict[str, ColumnType]
+
+
+def case(random: Random, operations: int = 12) -> Case:
+    """A case with at most so many operations."""
+    return _Builder(random).build(random.randint(1, operations))
+
+
+@dataclass
+class _Builder:
+    random: Random
+    tables: dict[tuple[str, str], TableRows] = field(default_factory=dict)
+    datasets: list[Body] = field(default_factory=list)
+    columns: dict[str, Columns] = field(default_factory=dict)
+    """Of the main table of each dataset."""
+
+    def build(self, count: int) -> Case:
+        self.wild = self.random.random() < 0.25
+        self._main()
+        self._joinable("rates", "r", unique=self.random.random() < 0.85)
+        self._joinable("names", "l", unique=self.random.random() < 0.9)
+        self._extra()
+        self.working = dict(self.columns["main"])
+        self.system = [*SYSTEM_COLUMNS, *(VALIDITY_COLUMNS if self._mode("main") == "bitemporal" else ())]
+        selectors = self._selectors()
+        seqs = sorted(self.random.sample(range(1, 60), count))
+        operations = [self._operation(seq, selectors) for seq in seqs]
+        self.random.shuffle(operations)
+        project = {"id": "p", "name": "P", "input_dataset_id": "main", "selectors": selectors, "operations": operations}
+        as_of = self.random.choice((date(2026, 1, 1), date(2026, 1, 31), date(2024, 2, 29)))
+        return Case(project, tuple(self.datasets), self.tables, self.random.choice(PERIODS), as_of)
+
+    # --- datasets ---------------------------------------------------------------------------------------------------
+
+    def _main(self) -> None:
+        columns: Columns = {"k": ColumnType("string"), "n": ColumnType("integer")}
+        for index in range(self.random.randint(1, 6)):
+            kind = self.random.choice(KINDS)
+            columns[f"{kind[0]}{index}"] = column_type(self.random, kind, self.wild)
+        body = self._dataset("main", "rows", columns, self.random.randint(0, 8))
+        body["lookups"] = [self._lookup()]
+
+    def _lookup(self) -> Body:
+        conditions = [{"source_column": "k", "target_column": "lk"}]
+        if self.random.random() < 0.3:
+            conditions.append({"source_column": "n", "target_column": "ln"})
+        return {"alias": "look", "target": {"dataset_id": "names"}, "join_conditions": conditions}
+
+    def _joinable(self, id: str, prefix: str, unique: bool) -> None:
+        columns = {f"{prefix}k": ColumnType("string"), f"{prefix}n": ColumnType("integer")}
+        for kind in self.random.sample(KINDS, 3):
+            columns[f"{prefix}_{kind}"] = column_type(self.random, kind, self.wild)
+        self._dataset(id, f"{id}_table", columns, self.random.randint(0, 5), key=f"{prefix}k" if unique else None)
+
+    def _extra(self) -> None:
+        """What append reads: columns of the main table, some of them of a narrower type, some missing."""
+        columns: Columns = {}
+        for name, type in self.columns["main"].items():
+            if self.random.random() < 0.75:
+                slim = {"decimal": "integer", "timestamp": "date"}.get(type.kind)
+                narrower = slim is not None and self.random.random() < 0.3
+                columns[name] = ColumnType(slim) if narrower and slim else type
+                if type.kind == "decimal" and not narrower and self.random.random() < 0.2:
+                    columns[name] = column_type(self.random, "decimal", self.wild)
+        self._dataset("extra", "extra_table", columns or {"k": ColumnType("string")}, self.random.randint(0, 6))
+
+    def _mode(self, id: str) -> str:
+        body = next(body for body in self.datasets if body["id"] == id)
+        return str(body["main_table"]["temporal_mode"])
+
+    def _dataset(self, id: str, table: str, columns: Columns, count: int, key: str | None = None) -> Body:
+        mode = self.random.choice(("none", "none", "period", "bitemporal"))
+        columns_body = [{"name": name, "type": str(type)} for name, type in columns.items()]
+        body: Body = {"id": id, "name": id}
+        body["main_table"] = {"name": table, "temporal_mode": mode, "columns": columns_body}
+        types = {**columns, **self._given_system(mode)}
+        rows = [self._row(types, index, key) for index in range(count)]
+        self.datasets.append(body)
+        self.columns[id] = columns
+        self.tables[id, table] = TableRows(types, rows)
+        return body
+
+    def _given_system(self, mode: str) -> Columns:
+        """System columns that come with the data."""
+        given = [n for n in ("_deleted", "_labels", "_created_at", "_row_id") if self.random.random() < 0.2]
+        given += ["_period"] if mode == "period" or self.random.random() < 0.15 else []
+        given += [*VALIDITY_COLUMNS] if mode == "bitemporal" else []
+        return {name: TYPES[name] for name in given}
+
+    def _row(self, types: Columns, index: int, key: str | None) -> dict[str, object]:
+        row = {name: cell(self.random, type, self.wild) for name, type in types.items()}
+        for name in types:
+            if name.endswith("k") and types[name].kind == "string":
+                row[name] = KEYS[index % len(KEYS)] if name == key else self.random.choice((*KEYS, None))
+        if key is not None and index >= len(KEYS):
+            row[key] = None
+        special: dict[str, Any] = {
+            "_row_id": f"0198{index:04x}-0000-7000-8000-{self.random.getrandbits(48):012x}",
+            "_period": self.random.choice((*PERIODS, None)) if self.random.random() < 0.3 else PERIODS[0],
+            "_deleted": self.random.choice((True, False, None)),
+            "_valid_from": self.random.choice((None, date(2020, 1, 1), date(2026, 1, 1), date(2026, 1, 31))),
+            "_valid_to": self.random.choice((None, None, date(2026, 1, 1), date(2026, 1, 31), date(2027, 1, 1))),
+            "_labels": self.random.choice(("", "x", "x,y")),
+        }
+        return row | {name: value for name, value in special.items() if name in types}
+
+    # --- what expressions can read ----------------------------------------------------------------------------------
+
+    def _writer(self, joined: dict[str, Columns] | None = None) -> Writer:
+        lookup = {"look": self.columns["names"]} if self.random.random() < 0.4 else {}
+        tables = {**lookup, **(joined or {})}
+        texts: dict[str, list[str]] = {}
+        bare = {**self.working, **{name: TYPES[name] for name in READABLE}}
+        for name, type in bare.items():
+            qualified = self.random.random() < 0.15 or name in (joined or {}).get("j2", {})
+            texts.setdefault(type.kind, []).append(f"rows.{name}" if qualified else name)
+        for alias, columns in tables.items():
+            for name, type in columns.items():
+                texts.setdefault(type.kind, []).extend([f"{alias}.{name}"] * 2)
+        return Writer(self.random, texts)
+
+    def _source_writer(self, id: str, table: str) -> Writer:
+        texts: dict[str, list[str]] = {}
+        for name, type in self.columns[id].items():
+            texts.setdefault(type.kind, []).append(self.random.choice((name, name, f"{table}.{name}")))
+        return Writer(self.random, texts)
+
+    def _selectors(self) -> dict[str, str]:
+        texts: dict[str, list[str]] = {}
+        for name, type in self.columns["main"].items():
+            texts.setdefault(type.kind, []).append(name)
+        found: dict[str, str] = {}
+        for index in range(self.random.randint(0, 3)):
+            text = Writer(self.random, texts).of("boolean")
+            if found and self.random.random() < 0.6:
+                text = f"{text} {self.random.choice(('AND', 'OR'))} {{{{{self.random.choice(list(found))}}}}}"
+            found[f"S{index}"] = text
+        return found
+
+    def _condition(self, writer: Writer, selectors: dict[str, str]) -> str:
+        if selectors and self.random.random() < 0.3:
+            named = f"{{{{{self.random.choice(list(selectors))}}}}}"
+            return self.random.choice((named, f"NOT {named}", f"{named} OR {writer.of('boolean', 2)}"))
+        return writer.of("boolean")
+
+    # --- operations -------------------------------------------------------------------------------------------------
+
+    def _operation(self, seq: int, selectors: dict[str, str]) -> Body:
+        makers = (self._update, self._update, self._update, self._aggregate, self._append, self._delete, self._output)
+        maker = self.random.choice(makers)
+        joins = self._joins() if maker == self._update and self.random.random() < 0.35 else []
+        aliases = {join["alias"]: self.columns[join["dataset_id"]] for join in joins}
+        writer = self._writer(aliases)
+        body: Body = {"seq": seq, "name": f"op {seq}"}
+        chance = 0.85 if maker == self._delete else 0.5
+        if maker != self._append and self.random.random() < chance:
+            body["selector"] = self._condition(writer if self.random.random() < 0.3 else self._writer(), selectors)
+            if joins and any(name in str(body["selector"]) for name in ("j1", "j2")) is False:
+                body["selector"] = self._condition(self._writer(aliases), selectors)
+        return body | maker(writer, joins)
+
+    def _joins(self) -> list[Body]:
+        joins: list[Body] = []
+        alias = "j1"
+        on = ["k = j1.rk", "j1.rk = k AND n >= j1.rn", "n = j1.rn", "rows.k = j1.rk AND j1.rn IS NOT NULL"]
+        on += ["n > j1.rn", 'j1.rk = CONCAT(k, "")', "k = j1.rk AND n = j1.rn", "FALSE", "UPPER(k) = UPPER(j1.rk)"]
+        joins.append({"alias": alias, "dataset_id": "rates", "on": self.random.choice((on[0], on[0], *on))})
+        if self.random.random() < 0.25:
+            on = ["j2.lk = rows.k", "j2.lk = j1.rk", "j2.ln = j1.rn AND j2.lk = rows.k"]
+            joins.append({"alias": "j2", "dataset_id": "names", "on": self.random.choice(on)})
+        return joins
+
+    def _update(self, writer: Writer, joins: list[Body]) -> Body:
+        targets: dict[str, str] = {}
+        for _ in range(self.random.randint(1, 3)):
+            if self.random.random() < 0.5:
+                name = self.random.choice(list(self.working))
+                targets[name] = self.working[name].kind
+            elif self.random.random() < 0.9:
+                kind = self.random.choice(KINDS)
+                targets[f"{kind[0]}u{len(self.working) + len(targets)}"] = kind
+            else:
+                targets["_labels"] = "string"
+        assignments = [
+            {"column": name, "expression": self._value(writer, name, kind)} for name, kind in targets.items()
+        ]
+        for name, kind in targets.items():
+            if name not in self.working and name != "_labels":
+                self.working[name] = ColumnType(kind)
+        arguments: Body = {"assignments": assignments}
+        return {"type": "update", "arguments": arguments | ({"joins": joins} if joins else {})}
+
+    def _value(self, writer: Writer, name: str, kind: str) -> str:
+        if name in self.working and self.random.random() < 0.1:
+            return "NULL"
+        if kind == "decimal" and name in self.working and self.random.random() < 0.5:
+            return writer.leaf("decimal")
+        return writer.of(kind)
+
+    def _grouping(self, writer: Writer, columns: Columns, system: tuple[str, ...]) -> tuple[list[str], Writer, Columns]:
+        pool = [*columns, *(name for name in system if self.random.random() < 0.3)]
+        keys = self.random.sample(pool, self.random.randint(1, min(2, len(pool))))
+        return keys, writer, {name: columns[name] for name in keys if name in columns}
+
+    def _aggregate(self, writer: Writer, _joins: list[Body]) -> Body:
+        keys, _, own = self._grouping(writer, self.working, ("_period", "_labels", "_operation_seq"))
+        by_kind: dict[str, list[str]] = {}
+        for name, type in own.items():
+            by_kind.setdefault(type.kind, []).append(name)
+        aggregations = []
+        for index in range(self.random.randint(1, 3)):
+            free = [n for n in self.working if n not in keys and n not in {a["column"] for a in aggregations}]
+            if free and self.random.random() < 0.5:
+                name = self.random.choice(free)
+                kind = self.working[name].kind
+            else:
+                kind = self.random.choice(KINDS)
+                name = f"{kind[0]}a{len(self.working)}_{index}"
+            text = aggregation(writer, kind, by_kind)
+            if kind == "integer" and name in self.working and self.random.random() < 0.3:
+                text = f"SUM({writer.leaf('integer')})"
+            aggregations.append({"column": name, "expression": text})
+            self.working.setdefault(name, ColumnType(kind))
+        return {"type": "aggregate", "arguments": {"group_by": keys, "aggregations": aggregations}}
+
+    def _append(self, _writer: Writer, _joins: list[Body]) -> Body:
+        writer = self._source_writer("extra", "extra_table")
+        columns = self.columns["extra"]
+        arguments: Body = {"source": {"dataset_id": "extra"}}
+        if self.random.random() < 0.5:
+            arguments["source_selector"] = writer.of("boolean")
+        if self.random.random() < 0.4:
+            keys, _, own = self._grouping(writer, columns, ("_period",))
+            by_kind: dict[str, list[str]] = {}
+            for name, type in own.items():
+                by_kind.setdefault(type.kind, []).append(name)
+            free = [name for name in self.working if name not in keys]
+            if free:
+                names = self.random.sample(free, min(len(free), self.random.randint(1, 2)))
+                texts = {name: aggregation(writer, self.working[name].kind, by_kind) for name in names}
+                aggregations = [{"column": name, "expression": text} for name, text in texts.items()]
+                arguments["aggregation"] = {"group_by": keys, "aggregations": aggregations}
+        return {"type": "append", "arguments": arguments}
+
+    def _delete(self, _writer: Writer, _joins: list[Body]) -> Body:
+        return {"type": "delete"}
+
+    def _output(self, _writer: Writer, _joins: list[Body]) -> Body:
+        arguments: Body = {"destination": {"location": "out.parquet"}}
+        names = [*self.working, *self.system]
+        shape = self.random.random()
+        if shape < 0.35:
+            arguments["columns"] = self.random.sample(names, self.random.randint(1, len(names)))
+        elif shape < 0.55:
+            arguments["exclude_columns"] = self.random.sample(names, self.random.randint(1, 3))
+        if self.random.random() < 0.4:
+            arguments["include_deleted"] = True
+        return {"type": "output", "arguments": arguments}

@@ -1,0 +1,60 @@
+"""A whole project: the input rows, then each operation in ascending seq."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tallybook.model.dataset import DatasetRef
+from tallybook.operations.aggregate import Aggregate
+from tallybook.operations.append import Append
+from tallybook.operations.delete import Delete
+from tallybook.operations.output import Output
+from tallybook.operations.update import Update
+from tallybook.project.model import Project
+
+from . import operations
+from .operations import Written
+from .tables import Run, Working
+from .values import RefusedError
+
+
+@dataclass(frozen=True)
+class Result:
+    """Where a project ends: the working dataset, and what each output wrote, by seq."""
+
+    working: Working
+    outputs: dict[int, Written]
+
+
+def interpret(project: Project, run: Run) -> Result:
+    """Runs the project. RefusedError when it is wrong, FailedError when a row makes it fail.
+
+    A wrong operation is wrong whatever the rows are, so the project is first run on no rows at all.
+    """
+    _run(project, Run(**{**vars(run), "tables": {name: [] for name in run.tables}}))
+    return _run(project, run)
+
+
+def _run(project: Project, run: Run) -> Result:
+    numbers = [operation.seq for operation in project.operations]
+    if len(set(numbers)) < len(numbers):
+        raise RefusedError("DuplicateSeq")
+    dataset = run.dataset(
+        DatasetRef(dataset_id=project.input_dataset_id, dataset_version=project.input_dataset_version)
+    )
+    table = dataset.main_table
+    working = Working(dataset, table.business_types, dict(table.system_types), run.load(dataset, table))
+    written: dict[int, Written] = {}
+    for operation in sorted(project.operations, key=lambda each: each.seq):
+        match operation:
+            case Update():
+                working = operations.update(operation, working, run)
+            case Aggregate():
+                working = operations.aggregate(operation, working, run)
+            case Append():
+                working = operations.append(operation, working, run)
+            case Delete():
+                working = operations.delete(operation, working, run)
+            case Output():
+                written[operation.seq] = operations.output(operation, working, run)
+    return Result(working, written)
