@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
 from tallybook.cli.screen import counted, emit, say
-from tallybook.model.run import RunStatus
+from tallybook.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from tallybook.model.run import Run
+    from tallybook.model.run import Run, RunStatus
     from tallybook.runs.replay import OutputComparison
     from tallybook.store.store import Store
 
@@ -21,7 +22,7 @@ def runs(
     run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="Show one run in full.")] = None,
     project: Annotated[str | None, typer.Option("--project", help="Only of this project.")] = None,
     period: Annotated[str | None, typer.Option("--period", "-p", help="Only for this period.")] = None,
-    status: Annotated[list[RunStatus] | None, typer.Option("--status", help="Only with this status.")] = None,
+    status: Annotated[list[str] | None, typer.Option("--status", help="Only with this status.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many.")] = 50,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
@@ -33,7 +34,7 @@ def runs(
         if run is not None:
             _show(store, run, json)
             return
-        found = store.runs(project_id=project, period=period, statuses=tuple(status or ()), limit=limit)
+        found = store.runs(project_id=project, period=period, statuses=_statuses(status or ()), limit=limit)
         if json:
             emit({"runs": [each.model_dump(mode="json") for each in found]})
             return
@@ -41,6 +42,16 @@ def runs(
             say(_line(each))
         if not found:
             say("no runs")
+
+
+def _statuses(given: Sequence[str]) -> tuple[RunStatus, ...]:
+    from tallybook.model.run import RunStatus
+
+    known = get_args(RunStatus)
+    for status in given:
+        if status not in known:
+            raise UsageError(f"'{status}' is not a status of a run", did_you_mean(status, known))
+    return cast(tuple[RunStatus, ...], tuple(given))
 
 
 def _line(run: Run) -> str:

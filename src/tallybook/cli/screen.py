@@ -30,13 +30,22 @@ def problems_document(problems: Iterable[Problem]) -> dict[str, object]:
     return {"problems": listed, "count": len(listed)}
 
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    """Text of users' files without what could command a terminal."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
 def say_problems(problems: Iterable[Problem], *, error: bool = False) -> None:
     """Problems as people read them, an empty line between."""
     coloured = is_coloured(sys.stderr if error else sys.stdout)
     for index, problem in enumerate(problems):
         if index:
             say(error=error)
-        say(_coloured(str(problem)) if coloured else str(problem), error=error)
+        text = printable(str(problem))
+        say(_coloured(text) if coloured else text, error=error)
 
 
 def counted(number: int, what: str) -> str:

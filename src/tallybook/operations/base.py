@@ -39,9 +39,12 @@ OPERATIONS: dict[str, type[Operation]] = {}
 """Every operation under its type name."""
 
 
+MAX_SEQ = 2**31 - 1
+
+
 def _seq(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise PydanticCustomError("InvalidSeq", "seq must be a positive whole number")
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_SEQ:
+        raise PydanticCustomError("InvalidSeq", f"seq must be a whole number from 1 to {MAX_SEQ}")
     return int(value)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel, TypeAdapter, ValidationError
@@ -71,31 +71,23 @@ def read_entity(type: Any, part: Part, value: Any = None) -> tuple[Any | None, l
     try:
         return _adapter(type).validate_python(raw), []
     except ValidationError as error:
-        found = _telling(error.errors(), part)
+        found = _telling(error.errors(), type)
     problems = [_problem(details, type, part) for details in found]
     if any(details["type"] != "extra_forbidden" for details in found):
         return None, problems
     for details in found:
-        raw = _without(raw, _document_path(part, details["loc"]))
+        raw = _without(raw, _route(type, details["loc"]).path)
     return read_entity(type, part, raw)[0], problems
 
 
-def _telling(errors: Sequence[ErrorDetails], part: Part) -> list[ErrorDetails]:
+def _telling(errors: Sequence[ErrorDetails], type: Any) -> list[ErrorDetails]:
     """Of the forms a value may have, what keeps it from being the nearest; and no list short of its wrong items."""
-    by_form: dict[Path, dict[str | int, list[ErrorDetails]]] = {}
+    by_form: dict[Path, dict[str, list[ErrorDetails]]] = {}
     for details in errors:
         if details["type"] != "too_short" or not details["input"]:
-            prefix, form = _form(part, details["loc"])
-            by_form.setdefault(prefix, {}).setdefault(form, []).append(details)
+            route = _route(type, details["loc"])
+            by_form.setdefault(route.choice or details["loc"], {}).setdefault(route.form, []).append(details)
     return [details for forms in by_form.values() for details in min(forms.values(), key=len)]
-
-
-def _form(part: Part, loc: Path) -> tuple[Path, str | int]:
-    """Where the location goes through a choice of forms, and which of them it means."""
-    for index, step in enumerate(loc[:-1]):
-        if part.find((*loc[:index], step)) not in part.document.nodes:
-            return loc[:index], step
-    return loc, ""
 
 
 def _without(value: Any, path: Sequence[str | int]) -> Any:
@@ -114,22 +106,15 @@ def _adapter(type: Any) -> TypeAdapter[Any]:
 
 
 def _problem(details: ErrorDetails, type: Any, part: Part) -> Problem:
-    loc = tuple(details["loc"])
     kind = details["type"]
-    path = _document_path(part, loc)
+    route = _route(type, details["loc"])
+    path = route.path
     if kind == "extra_forbidden":
-        first = next((name for name, other in OTHER_NAMES.items() if other == loc[-1]), None)
-        if first is not None and part.find((*path[:-1], first)) in part.document.nodes:
-            message = f"'{first}' and '{loc[-1]}' are two names for the same"
-            return _at(part, path, Problem("InvalidArguments", message, "keep one of them"), key=True)
-        choices = _keys(_entity_at(type, loc[:-1]))
-        message = f"the key '{loc[-1]}' is not known here"
-        hint = did_you_mean(str(loc[-1]), choices) or (f"one of: {', '.join(choices)}" if choices else None)
-        return _at(part, path, Problem("UnknownKey", message, hint), key=True)
+        return _unknown_key(details, type, part, path)
     if kind == "missing":
-        below = _keys(_entity_at(type, loc))
+        below = _keys(route.entity)
         hint = f"its keys: {', '.join(below)}" if below else None
-        return _at(part, path, Problem("InvalidArguments", f"the key '{loc[-1]}' is missing", hint), key=True)
+        return _at(part, path, Problem("InvalidArguments", f"the key '{path[-1]}' is missing", hint), key=True)
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         return _wrong_tag(details, part, path)
     message, hint = _friendly(details)
@@ -137,13 +122,15 @@ def _problem(details: ErrorDetails, type: Any, part: Part) -> Problem:
     return _at(part, path, Problem(type_name, message, hint))
 
 
-def _document_path(part: Part, loc: Sequence[str | int]) -> tuple[str | int, ...]:
-    """The error's location without the union tags pydantic puts between."""
-    found: tuple[str | int, ...] = ()
-    for index, step in enumerate(loc):
-        if part.find((*found, step)) in part.document.nodes or index == len(loc) - 1:
-            found = (*found, step)
-    return found
+def _unknown_key(details: ErrorDetails, type: Any, part: Part, path: Path) -> Problem:
+    *above, key = details["loc"]
+    first = next((name for name, other in OTHER_NAMES.items() if other == key), None)
+    if first is not None and part.find((*path[:-1], first)) in part.document.nodes:
+        message = f"'{first}' and '{key}' are two names for the same"
+        return _at(part, path, Problem("InvalidArguments", message, "keep one of them"), key=True)
+    choices = _keys(_route(type, above).entity)
+    hint = did_you_mean(str(key), choices) or (f"one of: {', '.join(choices)}" if choices else "no key is allowed here")
+    return _at(part, path, Problem("UnknownKey", f"the key '{key}' is not known here", hint), key=True)
 
 
 def _at(part: Part, path: Sequence[str | int], problem: Problem, *, key: bool = False) -> Problem:
@@ -195,6 +182,8 @@ def _friendly(details: ErrorDetails) -> tuple[str, str | None]:
     if kind == "greater_than_equal":
         return f"{what} must be at least {context.get('ge')}", None
     said = details["msg"].removeprefix("Value error, ")
+    if kind == "column_type" and str(value).count("(") > str(value).count(")"):
+        return f"{what}: {said}", 'inside {…} a type with a comma goes in quotes: "decimal(18,2)"'
     return said if kind in PROBLEM_TYPES else f"{what}: {said}", _HINTS.get(kind)
 
 
@@ -213,26 +202,34 @@ def _shape(value: Any) -> str:
     return f"'{getattr(value, 'text', value)}'"
 
 
-def _entity_at(annotation: Any, loc: Sequence[str | int]) -> type[BaseModel] | None:
-    """The entity class an error's location points into."""
+@dataclass(frozen=True)
+class _Route:
+    """Where an error's location leads: through the document, leaving out the forms pydantic names in between."""
+
+    path: Path
+    entity: type[BaseModel] | None
+    choice: Path = ()
+    form: str = ""
+    """The first place where one of several forms is meant, and which."""
+
+
+def _route(annotation: Any, loc: Sequence[str | int], path: Path = ()) -> _Route:
+    origin, args = get_origin(annotation), get_args(annotation)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         if not loc:
-            return annotation
+            return _Route(path, annotation)
         field = next((f for name, f in annotation.model_fields.items() if loc[0] in _names(name, f)), None)
-        return _entity_at(field.annotation, loc[1:]) if field is not None else None
-    origin, args = get_origin(annotation), get_args(annotation)
+        return _route(field.annotation if field is not None else None, loc[1:], (*path, loc[0]))
     if origin is Annotated:
-        return _entity_at(args[0], loc)
+        return _route(args[0], loc, path)
     if origin in (Union, UnionType):
-        tagged = [arg for arg in args if loc and loc[0] in _tags(arg)]
-        rest = loc[1:] if tagged else loc
-        found = [entity for arg in tagged or args if (entity := _entity_at(arg, rest)) is not None]
-        return found[0] if found else None
-    if origin in (tuple, list) and loc and isinstance(loc[0], int):
-        return _entity_at(args[0], loc[1:])
-    if origin is dict and loc:
-        return _entity_at(args[1], loc[1:])
-    return None
+        meant = next((arg for arg in args if loc and loc[0] in _tags(arg)), None)
+        if meant is None:
+            return _route(next(arg for arg in args if arg is not NoneType), loc, path)
+        return replace(_route(meant, loc[1:], path), choice=(*path, "|"), form=str(loc[0]))
+    if origin in (tuple, list, dict) and loc:
+        return _route(args[0] if origin is not dict else args[1], loc[1:], (*path, loc[0]))
+    return _Route((*path, *loc), None)
 
 
 def _tags(annotation: Any) -> set[object]:

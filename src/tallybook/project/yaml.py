@@ -22,6 +22,7 @@ Path = tuple[str | int, ...]
 EXPRESSION_KEY = "expression"
 """Its value is text even where YAML reads null: NULL is a value of the expression language."""
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _NULL = re.compile(r"~|null|Null|NULL|")
 _TRUE = re.compile(r"true|True|TRUE")
 _FALSE = re.compile(r"false|False|FALSE")
@@ -87,13 +88,16 @@ def load_documents(content: bytes, file: str) -> tuple[list[Document], list[Prob
         for root in YAML(typ="safe", pure=True).compose_all(text):
             builder = _Builder(file, lines)
             value = builder.build(root, ())
-            documents.append(Document(file, value, lines, builder.nodes))
             problems += builder.problems
+            if value is not None:
+                documents.append(Document(file, value, lines, builder.nodes))
+    except _RefusedError as error:
+        problems.append(_invalid(file, str(error), None, error.line, error.column, lines))
     except MarkedYAMLError as error:
         problems.append(_unreadable(error, file, lines))
     except RecursionError:
         problems.append(_invalid(file, "the YAML is nested too deeply", lines=lines))
-    except (YAMLError, ValueError) as error:
+    except YAMLError as error:
         problems.append(_invalid(file, f"the YAML cannot be read: {str(error).splitlines()[0]}", lines=lines))
     if not documents and not problems:
         problems.append(_invalid(file, "the file is empty", "add a document such as `dataset:`, or delete the file"))
@@ -109,10 +113,13 @@ def _decode(content: bytes, file: str) -> tuple[str, Problem | None]:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n")
         return "", _invalid(file, "the file is not UTF-8 text", "save it as UTF-8", line=line)
-    if "\0" in text:
-        line = text[: text.index("\0")].count("\n")
-        return "", _invalid(file, "the file contains a NUL byte; it is not text", line=line)
-    return text.replace("\r\n", "\n"), None
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    control = _CONTROL.search(text)
+    if control is not None:
+        before = text[: control.start()]
+        reason = f"the file contains the control character {ord(control[0]):#04x}; it is not text"
+        return "", _invalid(file, reason, "delete it", before.count("\n"), control.start() - before.rfind("\n") - 1)
+    return text, None
 
 
 def _invalid(
@@ -133,7 +140,7 @@ def _unreadable(error: MarkedYAMLError, file: str, lines: Sequence[str]) -> Prob
     line, column = (mark.line, mark.column) if mark is not None else (0, 0)
     reason = (error.problem or "the YAML cannot be read").strip()
     if "\\t" in reason or (line < len(lines) and lines[line].lstrip(" ").startswith("\t")):
-        return _invalid(file, "a tab is used for indentation", "indent with spaces", line, column, lines)
+        return _invalid(file, "a tab stands where YAML wants spaces", "indent with spaces", line, column, lines)
     message, hint = next((said for part, said in _IN_OTHER_WORDS.items() if part in reason), (reason, None))
     return _invalid(file, message, hint, line, column, lines)
 
@@ -152,6 +159,14 @@ _IN_OTHER_WORDS: dict[str, tuple[str, str | None]] = {
 """The parser's complaints as a user can read them: by a part of each, the message and what to do."""
 
 
+class _RefusedError(Exception):
+    """A document that is YAML, but that nobody means."""
+
+    def __init__(self, message: str, node: Node) -> None:
+        super().__init__(message)
+        self.line, self.column = node.start_mark.line, node.start_mark.column
+
+
 class _Builder:
     """Nodes to values, noting each node under its path."""
 
@@ -164,8 +179,10 @@ class _Builder:
 
     def build(self, node: Node, path: Path, key: Node | None = None) -> Any:
         self.nodes[path] = (key, node)
-        if len(self.nodes) > MAX_VALUES or id(node) in self._parents:
-            raise ValueError("anchors repeat themselves without end, or the document has too many values")
+        if id(node) in self._parents:
+            raise _RefusedError("an anchor contains itself", node)
+        if len(self.nodes) > MAX_VALUES:
+            raise _RefusedError(f"the document has more than {MAX_VALUES:,} values, aliases counted", node)
         if isinstance(node, ScalarNode):
             return _scalar(node)
         self._parents.append(id(node))
@@ -184,6 +201,9 @@ class _Builder:
                 self._report(key, "a key must be plain text")
                 continue
             name = str(key.value)
+            if name == "<<":
+                self._report(key, "merge keys are not part of YAML 1.2", "write the keys out")
+                continue
             if name in seen:
                 first = seen[name].start_mark.line + 1
                 self._report(key, f"the key '{name}' is already there, on line {first}", "keep one of them")
@@ -208,12 +228,15 @@ def _scalar(node: ScalarNode) -> Any:
         return True
     if _FALSE.fullmatch(text):
         return False
+    return _number(text) if _FLOAT.fullmatch(text) else text
+
+
+def _number(text: str) -> WrittenInteger | WrittenDecimal | str:
+    """An exact number; text where it has more digits than a number can."""
     written: WrittenInteger | WrittenDecimal
-    if _INTEGER.fullmatch(text):
-        written = WrittenInteger(text)
-    elif _FLOAT.fullmatch(text):
-        written = WrittenDecimal(text)
-    else:
+    try:
+        written = WrittenInteger(text) if _INTEGER.fullmatch(text) else WrittenDecimal(text)
+    except (ValueError, ArithmeticError):
         return text
     written.text = text
     return written
@@ -223,12 +246,12 @@ _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "/": "/", "0": "\0", "e"
 
 
 def _offsets(node: ScalarNode, lines: Sequence[str]) -> Sequence[tuple[int, int]]:
-    """The (line, column) of every character of a one-line scalar, or of a literal block; else nothing."""
+    """The (line, column) of every character of a scalar; nothing where it is written too artfully."""
     line, column = node.start_mark.line, node.start_mark.column
     if node.style == "|":
         return _block_offsets(node, lines)
     if node.start_mark.line != node.end_mark.line or line >= len(lines):
-        return ()
+        return _folded_offsets(node, lines)
     raw = lines[line][column : node.end_mark.column]
     offsets: list[tuple[int, int]] = []
     read: list[str] = []
@@ -244,6 +267,26 @@ def _offsets(node: ScalarNode, lines: Sequence[str]) -> Sequence[tuple[int, int]
         offsets.append((line, column + at))
         at += width
     return offsets if "".join(read) == node.value else ()
+
+
+def _folded_offsets(node: ScalarNode, lines: Sequence[str]) -> Sequence[tuple[int, int]]:
+    """Text over several lines, where YAML changed white space only."""
+    line, column = node.start_mark.line, node.start_mark.column + (node.style in ("'", '"'))
+    if node.style == ">":
+        line, column = line + 1, 0
+    offsets: list[tuple[int, int]] = []
+    for char in node.value:
+        if not char.isspace():
+            while line < len(lines) and not lines[line][column:].strip():
+                line, column = line + 1, 0
+            if line >= len(lines):
+                return ()
+            column += len(lines[line][column:]) - len(lines[line][column:].lstrip())
+            if lines[line][column] != char:
+                return ()
+        offsets.append((line, column))
+        column += not char.isspace()
+    return offsets
 
 
 def _block_offsets(node: ScalarNode, lines: Sequence[str]) -> Sequence[tuple[int, int]]:
