@@ -7,7 +7,7 @@ it forks, and let go after its last use. Long chains are cut, because Spark's co
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -18,6 +18,7 @@ from tallybook.engine.facts import RunFacts
 from tallybook.engine.input import input_rows, other_rows
 from tallybook.engine.tables import Tables
 from tallybook.expressions.compile import Compiler
+from tallybook.model.columns import ColumnType
 from tallybook.operations.aggregate import AggregateStep
 from tallybook.operations.base import Applying, Step
 from tallybook.operations.output import OutputStep
@@ -75,8 +76,8 @@ class Pipeline:
         for index, step in enumerate(self.steps):
             begun = time.monotonic()
             listener.started(step)
-            if self._forks(index) and (forked or isinstance(step, OutputStep)):
-                frame, forked, depth = self._keep(frame), False, 0
+            if self.forks(index) and (forked or isinstance(step, OutputStep)):
+                frame, forked, depth = self.keep(frame, step.before.columns), False, 0
             elif depth >= CUT_EVERY:
                 frame, forked, depth = frame.localCheckpoint(eager=False), False, 0
             if isinstance(step, OutputStep):
@@ -93,13 +94,14 @@ class Pipeline:
         """The schema after the last step."""
         return self.steps[-1].after if self.steps else self.schema
 
-    def _forks(self, index: int) -> bool:
+    def forks(self, index: int) -> bool:
         """Whether the frame before a step is used twice: summarised and kept, or written and used again."""
         step = self.steps[index]
         used_again = any(isinstance(later, OutputStep) for later in self.steps[index + 1 :])
         return used_again if isinstance(step, OutputStep) else isinstance(step, AggregateStep)
 
-    def _keep(self, frame: DataFrame) -> DataFrame:
+    def keep(self, frame: DataFrame, _columns: Mapping[str, ColumnType]) -> DataFrame:
+        """The same rows, computed once however often they are used."""
         kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
         self._kept.append(kept)
         return kept

@@ -14,7 +14,7 @@ from tallybook.project.checked import Checked
 from tallybook.project.entities import Part
 from tallybook.project.yaml import Path
 from tallybook.resolve.locate import path_target
-from tallybook.scenarios.load import Case, read_case
+from tallybook.scenarios.load import Case, columns_of, read_case
 from tallybook.scenarios.model import ExpectedRows, Given, Row
 from tallybook.scenarios.values import read_value
 
@@ -161,7 +161,7 @@ def _check_expectations(case: Case) -> Iterator[Problem]:
         return
     outputs = {str(step.seq): step for step in case.outputs}
     final = bound.steps[-1].after.columns
-    shown = {name: case.outputs[-1].before.columns[name] for name in case.outputs[-1].columns} if outputs else final
+    shown = columns_of(case.outputs[-1]) if outputs else final
     what = "the last output" if outputs else "the working dataset"
     yield from _check_expected(expect, shown, case.part, ("expect",), what)
     for index, name in enumerate(expect.columns or ()):
@@ -176,9 +176,7 @@ def _check_expectations(case: Case) -> Iterator[Problem]:
             hint = f"outputs are: {', '.join(outputs)}" if outputs else "the project has no output"
             yield _at_key(case.part, path, "InvalidArguments", f"operation {seq} is not an output", hint)
             continue
-        step = outputs[seq]
-        columns = {name: step.before.columns[name] for name in step.columns}
-        yield from _check_expected(expected, columns, case.part, path, f"output {seq}")
+        yield from _check_expected(expected, columns_of(outputs[seq]), case.part, path, f"output {seq}")
     if expect.working is not None:
         yield from _check_expected(expect.working, final, case.part, ("expect", "working"), "the working dataset")
 

@@ -1,0 +1,195 @@
+"""Few rows, held by the driver: frames made of them, and frames turned into them.
+
+Spark evaluates filters and projections of such a frame while it plans, without a job, which is most of what a small
+test does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from threading import Lock
+
+import pyarrow as pa  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from tallybook.engine.facts import RunFacts
+from tallybook.engine.failures import explain_failure
+from tallybook.engine.pipeline import Listener, Pipeline
+from tallybook.errors import RunError, fail
+from tallybook.expressions.compile import spark_type
+from tallybook.model.columns import INTEGER, ColumnType
+from tallybook.model.dataset import Table
+from tallybook.model.location import Location
+from tallybook.operations.base import Step
+from tallybook.operations.output import OutputStep
+from tallybook.operations.schema import SourceTable
+from tallybook.project.bind import BoundProject
+from tallybook.rows.ids import POSITION
+from tallybook.storage.read import read_all
+
+Values = tuple[object, ...]
+Key = tuple[str, str]
+"""A dataset's id and a table's name."""
+
+_HELD_ROWS = 10_000
+"""A file of at most so many rows is read once and then held."""
+
+
+@dataclass(frozen=True)
+class GivenRows:
+    """Rows in hand, in their order."""
+
+    columns: Mapping[str, ColumnType]
+    rows: Sequence[Values]
+
+
+@dataclass(frozen=True)
+class LocalTables:
+    """Tables whose rows are in hand, or in files to be held."""
+
+    engine: LocalEngine
+    given: Mapping[Key, GivenRows | Location]
+    within: Mapping[Key, Sequence[str]]
+    sources: Sequence[SourceTable]
+
+    def rows(self, source: SourceTable) -> DataFrame:
+        given = self.given.get(_key(source))
+        if given is None:
+            raise fail("DataNotFound", f"no rows are given for {source}")
+        if isinstance(given, Location):
+            return self.engine.held(given, source.table)
+        numbered = [(*row, position) for position, row in enumerate(given.rows)]
+        return local_frame(self.engine.spark, {**given.columns, POSITION: INTEGER}, numbered)
+
+    def periods(self, source: SourceTable) -> Sequence[str]:
+        return self.within[_key(source)]
+
+    @property
+    def reads(self) -> Sequence[tuple[Location, Table]]:
+        given = ((self.given.get(_key(source)), source.table) for source in self.sources)
+        return [(place, table) for place, table in given if isinstance(place, Location)]
+
+
+def _key(source: SourceTable) -> Key:
+    return source.dataset.id, source.table.name
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The rows of each output, and of the final working dataset."""
+
+    outputs: Mapping[int, Sequence[Values]]
+    working: Sequence[Values]
+
+
+@dataclass
+class LocalEngine:
+    """Evaluates projects over few rows, one after the other or from several threads, in one session."""
+
+    spark: SparkSession
+    _held: dict[tuple[str, str | None, Table], DataFrame] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def evaluate(
+        self,
+        bound: BoundProject,
+        facts: RunFacts,
+        given: Mapping[Key, GivenRows | Location],
+        within: Mapping[Key, Sequence[str]],
+    ) -> Evaluated:
+        """What a checked project comes to. Nothing is written; RunError says what went wrong."""
+        assert bound.input is not None and bound.schema is not None
+        sources = [bound.input, *(source for step in bound.steps for source in step.sources)]
+        tables = LocalTables(self, given, within, sources)
+        pipeline = _LocalPipeline(self.spark, bound.input, bound.schema, bound.steps, facts, tables)
+        capture = _Capture()
+        try:
+            frame = pipeline.run(capture.write, capture)
+            return Evaluated(capture.outputs, collected(frame))
+        except PySparkException as error:
+            problem = explain_failure(error, pipeline, capture.current)
+            raise RunError([problem.within(project=bound.head.id)]) from error
+
+    def held(self, location: Location, table: Table) -> DataFrame:
+        """The rows of a file, read at the first time of asking."""
+        key = (location.target, location.period, table)
+        with self._lock:
+            if key not in self._held:
+                self._held[key] = self._read(location, table)
+            return self._held[key]
+
+    def _read(self, location: Location, table: Table) -> DataFrame:
+        frame = read_all(self.spark, [location], table)
+        rows = collected(frame.limit(_HELD_ROWS + 1))
+        if len(rows) > _HELD_ROWS:
+            return frame
+        types = table.business_types | table.system_types | {POSITION: INTEGER}
+        return local_frame(self.spark, {name: types[name] for name in frame.columns}, rows)
+
+
+@dataclass
+class _Capture(Listener):
+    """Collects what outputs would write, and remembers which step was under way."""
+
+    outputs: dict[int, Sequence[Values]] = field(default_factory=dict)
+    current: Step | None = None
+
+    def started(self, step: Step) -> None:
+        self.current = step
+
+    def write(self, step: OutputStep, frame: DataFrame) -> None:
+        self.outputs[step.seq] = collected(frame)
+
+
+class _LocalPipeline(Pipeline):
+    """What others keep in memory or on disk, this one holds itself.
+
+    The working dataset is kept before every output, so that the final one costs nothing more.
+    """
+
+    def forks(self, index: int) -> bool:
+        return isinstance(self.steps[index], OutputStep) or super().forks(index)
+
+    def keep(self, frame: DataFrame, columns: Mapping[str, ColumnType]) -> DataFrame:
+        return local_frame(self.spark, columns, collected(frame))
+
+
+_ARROW: dict[str, pa.DataType] = {
+    "string": pa.string(),
+    "integer": pa.int64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
+
+
+def local_frame(spark: SparkSession, columns: Mapping[str, ColumnType], rows: Sequence[Values]) -> DataFrame:
+    """A frame of rows in hand."""
+    arrays = [
+        pa.array([_exact(row[index], type) for row in rows], type=_arrow_type(type))
+        for index, type in enumerate(columns.values())
+    ]
+    schema = T.StructType([T.StructField(name, spark_type(type)) for name, type in columns.items()])
+    return spark.createDataFrame(pa.table(arrays, names=list(columns)), schema)
+
+
+def collected(frame: DataFrame) -> list[Values]:
+    """The rows of a small frame; timestamps in UTC, where PySpark would hand out the local time of this machine."""
+    return [tuple(_in_utc(value) for value in row) for row in frame.collect()]
+
+
+def _arrow_type(type: ColumnType) -> pa.DataType:
+    return pa.decimal128(type.precision, type.scale) if type.kind == "decimal" else _ARROW[type.kind]
+
+
+def _exact(value: object, type: ColumnType) -> object:
+    return Decimal(value) if type.kind == "decimal" and isinstance(value, int) else value
+
+
+def _in_utc(value: object) -> object:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value

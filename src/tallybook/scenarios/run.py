@@ -1,0 +1,76 @@
+"""Runs one scenario: the project's own steps over the given rows, outputs captured instead of written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tallybook.engine.facts import RunFacts
+from tallybook.engine.local import LocalEngine, Values
+from tallybook.errors import ValidationError
+from tallybook.model.columns import DELETED, OPERATION_SEQ, ColumnType
+from tallybook.operations.base import Step
+from tallybook.operations.output import OutputStep
+from tallybook.scenarios.given import GivenData
+from tallybook.scenarios.load import Case, columns_of
+
+
+@dataclass(frozen=True)
+class Captured:
+    """Rows that came out, each with the operation that made it; `seq` is the output's, None for the working dataset."""
+
+    title: str
+    seq: int | None
+    columns: Mapping[str, ColumnType]
+    rows: Sequence[Mapping[str, object]]
+
+
+@dataclass(frozen=True)
+class Actual:
+    """What a scenario came to."""
+
+    outputs: Mapping[int, Captured]
+    working: Captured
+
+    @property
+    def result(self) -> Captured:
+        """The last output; without one, the rows that are not deleted."""
+        if self.outputs:
+            return self.outputs[max(self.outputs)]
+        active = [row for row in self.working.rows if not row[DELETED]]
+        return replace(self.working, title="the rows not deleted", rows=active)
+
+
+def run_case(case: Case, engine: LocalEngine) -> Actual:
+    """Runs a scenario whose document is right; raises the problems that stop its project."""
+    if case.refused:
+        raise ValidationError(case.refused)
+    bound, period, body = case.bound, case.period, case.body
+    assert bound is not None and period is not None
+    moment = body.run_timestamp
+    facts = RunFacts("scenario", period, body.as_of or period.start_date, moment, int(moment.timestamp() * 1000))
+    data = GivenData(case, period, engine)
+    steps = tuple(_with_origin(step) for step in bound.steps)
+    found = engine.evaluate(replace(bound, steps=steps), facts, data.tables(), data.periods())
+    outputs = {step.seq: _of_output(step, found.outputs[step.seq]) for step in case.outputs}
+    final = steps[-1].after.columns
+    return Actual(outputs, Captured("the working dataset", None, final, _rows(final, found.working)))
+
+
+def _with_origin(step: Step) -> Step:
+    """Outputs also give the operation that made a row: a difference is told with what could have caused it."""
+    return replace(step, columns=_columns(step)) if isinstance(step, OutputStep) else step
+
+
+def _columns(step: OutputStep) -> tuple[str, ...]:
+    return step.columns if OPERATION_SEQ in step.columns else (*step.columns, OPERATION_SEQ)
+
+
+def _of_output(step: OutputStep, rows: Sequence[Values]) -> Captured:
+    title = f"output {step.seq} '{step.name}'"
+    return Captured(title, step.seq, columns_of(step), _rows(_columns(step), rows))
+
+
+def _rows(columns: Iterable[str], rows: Sequence[Values]) -> list[dict[str, object]]:
+    names = tuple(columns)
+    return [dict(zip(names, row, strict=True)) for row in rows]

@@ -1,0 +1,95 @@
+"""All scenarios of a workspace, or some of them: judged in one Spark session, side by side where that helps."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from tallybook.engine.local import LocalEngine
+from tallybook.engine.session import get_session
+from tallybook.errors import Problem, ProblemError
+from tallybook.model.settings import SparkSettings
+from tallybook.scenarios.compare import Difference, compare, compare_error
+from tallybook.scenarios.load import Case
+from tallybook.scenarios.run import Actual, run_case
+
+Status = Literal["passed", "failed", "error"]
+
+_QUICK = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""For a handful of rows, where generating code takes longer than running without."""
+_QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""For a process of seconds: compiled fast rather than well."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a scenario: passed, failed (an expectation does not hold) or error (it could not be run)."""
+
+    case: Case
+    status: Status
+    problems: tuple[Problem, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    seconds: float = 0.0
+    actual: Actual | None = None
+
+
+def start_engine(settings: SparkSettings | None) -> LocalEngine:
+    """The active session as it is, else one for a handful of rows; what the workspace sets wins."""
+    settings = settings or SparkSettings()
+    quick = _QUICK if settings.remote else _QUICK | _QUICK_JVM
+    return LocalEngine(get_session(settings.model_copy(update={"conf": quick | settings.conf})))
+
+
+def judge_all(cases: Sequence[Case], engine: LocalEngine, threads: int | None = None) -> Iterator[Outcome]:
+    """The outcome of each scenario, in their order, as soon as it is known."""
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        try:
+            yield from pool.map(lambda case: judge(case, engine), cases)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def judge(case: Case, engine: LocalEngine) -> Outcome:
+    """Runs a scenario and holds what came out against what it expects."""
+    begun = time.monotonic()
+    outcome = _judged(case, engine)
+    return replace(outcome, seconds=time.monotonic() - begun)
+
+
+def _judged(case: Case, engine: LocalEngine) -> Outcome:
+    if case.problems:
+        return Outcome(case, "error", case.problems)
+    expected = case.body.expect
+    actual: Actual | None = None
+    problems: tuple[Problem, ...] = ()
+    try:
+        actual = run_case(case, engine)
+    except ProblemError as error:
+        problems = error.problems
+    if expected is not None and expected.error is not None:
+        unmet = tuple(compare_error(expected.error, problems))
+        return Outcome(case, "failed" if unmet else "passed", problems if unmet else (), unmet)
+    if actual is None:
+        return Outcome(case, "error", problems)
+    if expected is None:
+        hint = "`tallybook test --record` writes down what comes out, for you to review"
+        problem = case.part.problem((), "InvalidArguments", "the scenario does not say what it expects", hint)
+        return Outcome(case, "error", (problem,), actual=actual)
+    differences = tuple(compare(case, actual))
+    return Outcome(case, "failed" if differences else "passed", (), differences, actual=actual)
+
+
+def in_paths(case: Case, root: Path, paths: Sequence[Path]) -> bool:
+    """Whether a scenario's file is one of the paths, or lies below one."""
+    file = root / case.file
+    return not paths or any(file.is_relative_to(path.absolute()) for path in paths)
