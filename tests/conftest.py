@@ -19,7 +19,7 @@ from tallybook.model.settings import SparkSettings
 
 TINY = {
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.sql.shuffle.partitions": "2",
 }
 """For queries of a few rows, where compiling costs more than running."""
