@@ -29,6 +29,7 @@ class Aggregate(Operation, type="aggregate"):
         grouping = bind_grouping(self.arguments, binding.before.scope(), binding, "arguments")
         after = self._after(grouping, binding)
         if grouping is None:
+            binding.after = after
             return None
         return AggregateStep(self.seq, self.name, selector, binding.before, after, grouping)
 

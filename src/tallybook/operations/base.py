@@ -107,6 +107,8 @@ class Binding:
     path_of: Callable[[tuple[str | int, ...]], tuple[str | int, ...]] = lambda path: path
     """The path inside the document for one inside the operation."""
     problems: list[Problem] = field(default_factory=list)
+    after: WorkingSchema | None = None
+    """The schema to go on with where no step could be made; by default the one before."""
 
     def report(self, type: str, message: str, *path: str | int, hint: str | None = None) -> None:
         """Notes a problem at a path inside the operation."""

@@ -52,11 +52,8 @@ def bind_project(
         binding = _binding(operation, index, schema, catalog, selectors, part)
         step = operation.bind(binding)
         problems += [problem.within(project=head.id) for problem in binding.problems]
-        if step is None:
-            schema = replace(schema, open=True)
-        else:
-            schema = step.after
-            steps.append(step)
+        schema = step.after if step is not None else binding.after or schema
+        steps += [step] if step is not None else []
     return BoundProject(head, source, first if source else None, tuple(steps), tuple(problems))
 
 
