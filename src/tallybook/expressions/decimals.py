@@ -1,7 +1,7 @@
 """Result types of exact arithmetic: keep every fractional digit that 38 digits allow, and never fewer than six.
 
-Apart from division, these are the rules Spark follows with `spark.sql.decimalOperations.allowPrecisionLoss`; the
-compiler still casts to the type computed here, so that the checker's word is what the data gets.
+These are the rules Spark follows with `spark.sql.decimalOperations.allowPrecisionLoss`, given a divisor of 38 digits:
+what is computed here before a run is the type the data gets.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tallybook.expressions import decimals
-from tallybook.expressions.functions.numbers import quotient
+from tallybook.expressions.functions.numbers import as_decimal, quotient
 from tallybook.expressions.functions.spark import F
 from tallybook.expressions.registry import (
     ANYTHING,
@@ -31,14 +31,13 @@ if TYPE_CHECKING:
 def _sum(c: Building, x: Column) -> Column:
     """Values are brought to the scale of the sum before they are added: Spark's sum keeps the scale it is given."""
     number = c.args[0].widened
-    scale = decimals.summed(number).scale
-    value = c.cast(x, number)
-    return F.sum(value if scale == number.scale else c.cast(value, decimals.summed(number)))
+    value = as_decimal(c, x, c.args[0])
+    return F.sum(value if decimals.summed(number).scale == number.scale else c.cast(value, decimals.summed(number)))
 
 
 def _average(c: Building, x: Column) -> Column:
     """The sum by the count, with all the digits a division keeps."""
-    return quotient(c, c.cast(_sum(c, x), decimals.summed(c.args[0].widened)), F.count(x), INTEGER_AS_DECIMAL)
+    return quotient(c, _sum(c, x), F.count(x), INTEGER_AS_DECIMAL)
 
 
 def _aggregate(

@@ -152,7 +152,7 @@ register(
 
 
 def _part(name: str) -> Callable[..., Column]:
-    return lambda _c, x: getattr(F, name)(x)
+    return lambda c, x: c.cast(getattr(F, name)(x), INTEGER)
 
 
 for _name, _example in (("YEAR", "2026"), ("MONTH", "1"), ("DAY", "31")):
@@ -177,7 +177,7 @@ register(
         always(INTEGER),
         "The days from start to end.",
         ('DATEDIFF(DATE("2026-03-01"), DATE("2026-02-01"))', "28"),
-        lambda c, end, start: F.datediff(end, start),
+        lambda c, end, start: c.cast(F.datediff(end, start), INTEGER),
     )
 )
 register(

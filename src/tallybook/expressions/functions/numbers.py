@@ -56,7 +56,11 @@ def _operands(c: Building, *columns: Column) -> list[Column]:
     """Both as decimals where the result is one."""
     if c.result.kind != "decimal":
         return list(columns)
-    return [c.cast(column, arg.widened) for column, arg in zip(columns, c.args, strict=True)]
+    return [as_decimal(c, column, arg) for column, arg in zip(columns, c.args, strict=True)]
+
+
+def as_decimal(c: Building, column: Column, arg: Argument) -> Column:
+    return c.cast(column, arg.widened) if arg.type == INTEGER else column
 
 
 def _plus(c: Building, x: Column, y: Column) -> Column:
@@ -86,7 +90,7 @@ def quotient(c: Building, x: Column, y: Column, divisor: ColumnType) -> Column:
 
 
 def _by(c: Building, x: Column, y: Column) -> Column:
-    return quotient(c, c.cast(x, c.args[0].widened), y, c.args[1].widened)
+    return quotient(c, as_decimal(c, x, c.args[0]), y, c.args[1].widened)
 
 
 def _remainder(c: Building, x: Column, y: Column) -> Column:
@@ -132,7 +136,7 @@ def _refuse_digits(args: Sequence[Argument]) -> Refusal | None:
 
 def _round(c: Building, x: Column, _digits_column: Column | None = None) -> Column:
     digits = _digits(c.args)
-    return x if c.args[0].type == INTEGER and digits >= 0 else F.round(x, digits)
+    return x if c.args[0].type == INTEGER and digits >= 0 else c.cast(F.round(x, digits), c.result)
 
 
 def _extreme(pick: str) -> Callable[..., Column]:
@@ -258,7 +262,7 @@ register(
         always(INTEGER),
         "The largest integer that is not above the number.",
         ("FLOOR(-1.5)", "-2"),
-        lambda c, x: F.floor(x),
+        lambda c, x: c.cast(F.floor(x), INTEGER),
     )
 )
 register(
@@ -270,7 +274,7 @@ register(
         always(INTEGER),
         "The smallest integer that is not below the number.",
         ("CEIL(1.2)", "2"),
-        lambda c, x: F.ceil(x),
+        lambda c, x: c.cast(F.ceil(x), INTEGER),
     )
 )
 register(

@@ -84,7 +84,14 @@ _function(
     lambda c, x, n: F.right(x, _count(n)),
     repeats=(1,),
 )
-_function("LEN", (_TEXT,), INTEGER, "The number of characters.", ('LEN("café")', "4"), lambda c, x: F.char_length(x))
+_function(
+    "LEN",
+    (_TEXT,),
+    INTEGER,
+    "The number of characters.",
+    ('LEN("café")', "4"),
+    lambda c, x: c.cast(F.char_length(x), INTEGER),
+)
 _function(
     "CONTAINS",
     (_TEXT, _PART),
