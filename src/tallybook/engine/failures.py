@@ -8,14 +8,15 @@ jobs, but only in runs that have failed already.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from tallybook.engine.pipeline import Pipeline
-from tallybook.errors import Problem
+from tallybook.errors import Problem, RunError
 from tallybook.operations.base import Applying, Step
 from tallybook.operations.output import OutputStep
 from tallybook.rows.raising import parse_raised
@@ -23,6 +24,15 @@ from tallybook.storage.diagnose import diagnose
 
 _DATA_EXCEPTION = "22"
 """The class of SQL states that are about values."""
+
+
+@contextmanager
+def explained(pipeline: Pipeline, at: Callable[[], Step | None]) -> Iterator[None]:
+    """Turns a failed job into the RunError that tells it."""
+    try:
+        yield
+    except PySparkException as error:
+        raise RunError([explain_failure(error, pipeline, at())]) from error
 
 
 def explain_failure(error: PySparkException, pipeline: Pipeline, at: Step | None) -> Problem:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Literal
 
+from pydantic import Field
+
 from tallybook.model.base import Entity
 from tallybook.model.state import Json
 
@@ -117,6 +119,6 @@ class Snapshot(Entity):
     run_timestamp: datetime
     datasets: tuple[DatasetUse, ...]
     resolver_snapshots: tuple[ResolverSnapshot, ...]
-    destinations: dict[str, Json] = {}
+    destinations: dict[str, Json] = Field(default_factory=dict)
     """Where each output goes, by seq."""
     engine_version: str

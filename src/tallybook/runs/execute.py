@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-
-from tallybook.engine.failures import explain_failure
+from tallybook.engine.failures import explained
 from tallybook.engine.interrupt import interruptible
 from tallybook.engine.pipeline import Listener, Pipeline
 from tallybook.engine.plan import Plan
@@ -27,6 +25,9 @@ from tallybook.runs.recording import body_of
 from tallybook.storage.write import write
 from tallybook.store.heartbeat import beating
 from tallybook.store.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass
@@ -48,7 +49,7 @@ class Execution(Listener):
         """Runs every step; the run ends completed, failed or cancelled, whatever happens."""
         pipeline = self._pipeline()
         try:
-            with beating(self.store, self.run), interruptible(self.spark):
+            with explained(pipeline, lambda: self._current), beating(self.store, self.run), interruptible(self.spark):
                 frame = pipeline.run(self._write, self)
             self._note_pending()
             self.store.complete_run(self.run)
@@ -56,8 +57,6 @@ class Execution(Listener):
         except KeyboardInterrupt:
             self.store.cancel_run(self.run)
             raise
-        except PySparkException as error:
-            raise self._failed([explain_failure(error, pipeline, self._current)]) from error
         except ProblemError as error:
             raise self._failed(error.problems) from error
         except TallybookError:

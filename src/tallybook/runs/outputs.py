@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING
 
 from tallybook.model.columns import ColumnDef
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.operations.output import OutputStep
 from tallybook.storage.read import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def read_output(spark: SparkSession, step: OutputStep, location: Location) -> DataFrame:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from tallybook.engine.plan import Plan
 from tallybook.model.columns import RESERVED, ROW_ID
 from tallybook.operations.output import OutputStep
 from tallybook.rows.ids import POSITION
 from tallybook.runs.outputs import read_output
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def output_rows(spark: SparkSession, plan: Plan, seq: int, count: int) -> list[str]:

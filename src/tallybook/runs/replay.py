@@ -6,9 +6,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING, Any
 
 from tallybook.engine.pipeline import Pipeline
 from tallybook.engine.plan import Plan
@@ -20,12 +18,16 @@ from tallybook.model.location import Location
 from tallybook.model.period import Calendar
 from tallybook.model.run import OutputResult, Run, Snapshot
 from tallybook.operations.output import OutputStep
-from tallybook.runs.fingerprint import changed_files, fingerprint
 from tallybook.runs.outputs import read_output
 from tallybook.runs.places import location_from_json
 from tallybook.runs.snapshot import plan_again
+from tallybook.storage.fingerprint import changed_files, fingerprint
 from tallybook.storage.write import write
 from tallybook.store.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 
 SHOWN = 20
 """Differing rows told of each side of an output."""

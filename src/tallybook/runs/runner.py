@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING
 
 from tallybook.engine.conditions import evaluator
 from tallybook.engine.facts import RunFacts
@@ -19,11 +18,14 @@ from tallybook.model.run import OperationResult, OutputResult, Run, Snapshot
 from tallybook.project.checked import Checked
 from tallybook.project.load import ProjectEntry
 from tallybook.runs.execute import Execution
-from tallybook.runs.fingerprint import fingerprint
 from tallybook.runs.planner import Planner, calendar_of, valid_project
 from tallybook.runs.recording import known_datasets, record
 from tallybook.runs.snapshot import plan_again, take_snapshot
+from tallybook.storage.fingerprint import fingerprint
 from tallybook.store.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
