@@ -76,7 +76,7 @@ def campaign(spark: SparkSession, projects: int, seed: int, stop_at: int = 20, m
     """Judges so many generated cases; stops early after `stop_at` disagreements or `most` seconds."""
     report = Report()
     begun = time.monotonic()
-    before = spark.conf.get(CODEGEN)
+    before = str(spark.conf.get(CODEGEN))
     for number in range(projects):
         case = generated(Random(f"{seed}/{number}"))
         spark.conf.set(CODEGEN, "FALLBACK" if number % CODEGEN_EVERY == 0 else "NO_CODEGEN")

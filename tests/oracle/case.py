@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -17,8 +17,10 @@ from tallybook.model.dataset import Dataset, Table
 from tallybook.model.period import GREGORIAN, Period
 from tallybook.project.model import Project
 
+from .expressions import Row
+from .functions import LAZY
 from .project import Result, interpret
-from .tables import Rows, Run
+from .tables import Run
 
 Body = dict[str, Any]
 
@@ -28,7 +30,7 @@ class TableRows:
     """The rows of a table as they lie: its business columns and the system columns that came with them."""
 
     types: Mapping[str, ColumnType]
-    rows: Rows
+    rows: Sequence[Row]
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,17 @@ class Case:
     def span(self) -> Period:
         return GREGORIAN.period(self.period)
 
-    def interpreted(self) -> Result:
-        """The oracle's opinion."""
+    def interpreted(self, lazy: bool = False) -> Result:
+        """The oracle's opinion. A lazy one overlooks failures that did not matter for the result."""
+        token = LAZY.set(lazy)
+        try:
+            return self._interpreted()
+        finally:
+            LAZY.reset(token)
+
+    def _interpreted(self) -> Result:
         project, datasets = self.entities
-        rows = {name: table.rows for name, table in self.tables.items()}
+        rows = {name: list(table.rows) for name, table in self.tables.items()}
         return interpret(project, Run(self.period, self.as_of, self.timestamp, datasets, rows, project.selectors))
 
     def with_project(self, **changes: object) -> Case:
@@ -71,7 +80,7 @@ def save(case: Case, path: Path, note: str) -> None:
         rows = [{name: _text(value) for name, value in row.items()} for row in content.rows]
         data.setdefault(dataset, {})[table] = rows
     moment = case.timestamp.isoformat()
-    body = {"name": note, "project": case.project, "period": case.period, "as_of": case.as_of.isoformat()}
+    body: Body = {"name": note, "project": case.project, "period": case.period, "as_of": case.as_of.isoformat()}
     body |= {"run_timestamp": moment, "datasets": list(case.datasets), "data": data}
     with path.open("w", encoding="utf-8") as file:
         yaml = YAML(typ="safe")

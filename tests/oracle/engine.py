@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-import pyarrow as pa
+import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -88,7 +88,7 @@ def computed(case: Case, spark: SparkSession) -> Opinion:
 def _failure(error: PySparkException) -> str:
     raised = parse_raised(str(error))
     if raised is not None:
-        return raised["type"]
+        return str(raised["type"])
     about_values = (error.getSqlState() or "").startswith("22")
     return "EvaluationError" if about_values else f"InternalError: {str(error)[:600]}"
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from tallybook.errors import ProblemError
 from tallybook.expressions.parse import parse, parse_selector
@@ -29,10 +30,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Meaning:
-    """The type of an expression and how to compute it; `literal` where the value is written out."""
+    """The type of an expression and its value on a row, or on a Group; `literal` where the value is written out."""
 
     type: ColumnType
-    of: Callable[[Row | Group], object]
+    of: Callable[[Any], object]
     literal: object = None
     sums_integers: bool = False
     """SUM of integers is a decimal, yet may be written into an integer column."""
@@ -123,12 +124,12 @@ def _column(node: ColumnName, context: Context) -> Meaning:
     if view.joined:
         context.reads.add(view.name)
     place = f"{view.name}.{name}" if view.joined else name
-    known = (view.columns | view.hidden)[name]  # type: ignore[operator]  # both are dicts
+    known = {**view.columns, **view.hidden}[name]
     if context.grouped is None or context.inside:
-        return Meaning(known, lambda row: row[place])  # type: ignore[index]  # a row, outside an aggregation
+        return Meaning(known, lambda row: row[place])
     if place not in context.grouped:
         raise RefusedError("InvalidAggregation")
-    return Meaning(known, lambda group: group.keys[place])  # type: ignore[union-attr]  # a group, inside one
+    return Meaning(known, lambda group: group.keys[place])
 
 
 def find(node: ColumnName, views: Sequence[View]) -> tuple[View, str]:
@@ -145,28 +146,29 @@ def find(node: ColumnName, views: Sequence[View]) -> tuple[View, str]:
 
 
 def _call(node: Call, context: Context) -> Meaning:
-    from .functions import AGGREGATES, FUNCTIONS
+    from .functions import defined
 
+    functions, aggregates = defined()
     name = "COUNT_ALL" if node.name == "COUNT" and node.args and isinstance(node.args[0], Star) else node.name
     args = () if name == "COUNT_ALL" else node.args
-    if name in AGGREGATES:
+    if name in aggregates:
         if context.grouped is None:
             raise RefusedError("AggregateMisplaced")
         if context.inside:
             raise RefusedError("InvalidAggregation")
         within = replace(context, inside=True)
-        return AGGREGATES[name]([mean(arg, within) for arg in args])
-    if name not in FUNCTIONS:
+        return aggregates[name]([mean(arg, within) for arg in args])
+    if name not in functions:
         raise RefusedError("UnknownFunction" if context.grouped is None else "InvalidAggregation")
-    return FUNCTIONS[name]([mean(arg, context) for arg in args], context)
+    return functions[name]([mean(arg, context) for arg in args], context)
 
 
 def _aggregates(node: Node) -> bool:
-    from .functions import AGGREGATES
+    from .functions import defined
 
     if not isinstance(node, Call):
         return False
-    return node.name in AGGREGATES or any(_aggregates(arg) for arg in node.args)
+    return node.name in defined()[1] or any(_aggregates(arg) for arg in node.args)
 
 
 def common_type(meanings: Sequence[Meaning]) -> ColumnType:

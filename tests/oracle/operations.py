@@ -241,6 +241,9 @@ def output(operation: Output, working: Working, run: Run) -> Written:
     context = run.context(working.views(run))
     select = condition(operation.selector, context)
     columns = _projection(operation, working)
+    name = operation.arguments.register_as_dataset
+    if name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise RefusedError("InvalidDatasetName")
     beside = with_lookups(working, run, context.reads)
     rows = [row for row in working.rows if operation.arguments.include_deleted or is_active(row)]
     chosen = [row for row in rows if select(beside(row))]

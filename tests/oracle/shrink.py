@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from .case import Body, Case, TableRows
+
+T = TypeVar("T")
 
 
 def shrunk(case: Case, differs: Callable[[Case], bool], attempts: int = 80) -> Case:
@@ -33,7 +36,7 @@ def _smaller(case: Case) -> Iterator[Case]:
             yield case.with_project(operations=[*operations[:index], smaller, *operations[index + 1 :]])
     for name, table in case.tables.items():
         for index in range(len(table.rows)):
-            rows = TableRows(table.types, _without(list(table.rows), index))
+            rows = TableRows(table.types, _without(table.rows, index))
             yield replace(case, tables={**case.tables, name: rows})
 
 
@@ -48,5 +51,5 @@ def _smaller_operation(operation: Body) -> Iterator[Body]:
                 yield {**operation, "arguments": {**arguments, key: _without(parts, index)}}
 
 
-def _without(items: list[object], index: int) -> list[object]:
+def _without(items: Sequence[T], index: int) -> list[T]:
     return [*items[:index], *items[index + 1 :]]

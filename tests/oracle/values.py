@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, time
 from decimal import Context, Decimal
 from fractions import Fraction
+from typing import Any
 
 from tallybook.model.columns import ColumnType, decimal
 
@@ -121,14 +122,14 @@ def goes_into(value: ColumnType, target: ColumnType) -> bool:
     return value.kind in ("null", target.kind) or (value.kind, target.kind) in widening
 
 
-def put(value: object, target: ColumnType) -> object:
+def put(value: Any, target: ColumnType) -> object:
     """The value as one of the target type."""
     if value is None:
         return None
     if target.kind == "decimal":
-        return as_decimal(Fraction(value), target)  # type: ignore[arg-type]  # a number, by goes_into
+        return as_decimal(Fraction(value), target)
     if target.kind == "integer":
-        return as_integer(int(value))  # type: ignore[call-overload]  # a number, by goes_into
+        return as_integer(int(value))
     if target.kind == "timestamp":
-        return as_moment(value)  # type: ignore[arg-type]  # a date or moment, by goes_into
+        return as_moment(value)
     return value

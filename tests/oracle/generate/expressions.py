@@ -225,35 +225,37 @@ def _to_string(w: Writer, d: int) -> str:
     return f"TO_STRING({w.any_of(d)[1]})"
 
 
-def _shared(kind: str) -> tuple[Recipe, ...]:
-    return (_if(kind), _coalesce(kind), _switch(kind))
+def _chosen(kind: str) -> Recipe:
+    """Of several values, one."""
+    recipes = (_if(kind), _coalesce(kind), _switch(kind))
+    return lambda w, d: w.random.choice(recipes)(w, d)
 
 
 RECIPES: dict[str, tuple[Recipe, ...]] = {
     "boolean": (
         *(_compared, _compared, _compared, _in, _between, _like, _is_null, _junction, _junction),
         *(_test("CONTAINS"), _test("STARTS_WITH"), _test("ENDS_WITH")),
-        *_shared("boolean"),
+        _chosen("boolean"),
     ),
     "integer": (
         *(_infix("integer", "+-*%"), _infix("integer", "+-"), _round_whole, _part, _to_integer, _extreme("integer")),
         *(_call("FLOOR", "decimal"), _call("CEIL", "decimal"), _call("ABS", "integer"), _call("LEN", "string")),
         _call("MOD", "integer", "integer"),
-        *_shared("integer"),
+        _chosen("integer"),
     ),
     "decimal": (
         *(_infix("decimal", "+-*%"), _infix("decimal", "+-"), _quotient, _round, _to_decimal, _extreme("decimal")),
         *(_call("ABS", "decimal"), _call("MOD", "decimal", "integer"), lambda w, d: f"-({w.of('decimal', d)})"),
-        *_shared("decimal"),
+        _chosen("decimal"),
     ),
     "string": (
         *(_cut, _cut, _to_string, _to_string, _extreme("string"), lambda _w, _d: "PERIOD()"),
         *(_call("CONCAT", "string", "string"), _call("REPLACE", "string", "string", "string")),
         *(_call("UPPER", "string"), _call("LOWER", "string"), _call("TRIM", "string")),
-        *_shared("string"),
+        _chosen("string"),
     ),
-    "date": (_day, _day, _extreme("date"), *_shared("date")),
-    "timestamp": (_extreme("timestamp"), *_shared("timestamp")),
+    "date": (_day, _day, _extreme("date"), _chosen("date")),
+    "timestamp": (_extreme("timestamp"), _chosen("timestamp")),
 }
 
 

@@ -13,6 +13,7 @@ from ..case import Body, Case, TableRows
 from .cells import KEYS, cell, column_type
 from .expressions import KINDS, Writer, aggregation
 
+FREQUENT = (*KINDS, "decimal", "decimal", "integer")
 PERIODS = ("2026-01", "2025-12")
 READABLE = (
     "_labels",
@@ -61,7 +62,7 @@ class _Builder:
     def _main(self) -> None:
         columns: Columns = {"k": ColumnType("string"), "n": ColumnType("integer")}
         for index in range(self.random.randint(1, 6)):
-            kind = self.random.choice(KINDS)
+            kind = self.random.choice(FREQUENT)
             columns[f"{kind[0]}{index}"] = column_type(self.random, kind, self.wild)
         body = self._dataset("main", "rows", columns, self.random.randint(0, 8))
         body["lookups"] = [self._lookup()]
@@ -203,7 +204,7 @@ class _Builder:
                 name = self.random.choice(list(self.working))
                 targets[name] = self.working[name].kind
             elif self.random.random() < 0.9:
-                kind = self.random.choice(KINDS)
+                kind = self.random.choice(FREQUENT)
                 targets[f"{kind[0]}u{len(self.working) + len(targets)}"] = kind
             else:
                 targets["_labels"] = "string"
@@ -233,14 +234,14 @@ class _Builder:
         by_kind: dict[str, list[str]] = {}
         for name, type in own.items():
             by_kind.setdefault(type.kind, []).append(name)
-        aggregations = []
+        aggregations: list[Body] = []
         for index in range(self.random.randint(1, 3)):
             free = [n for n in self.working if n not in keys and n not in {a["column"] for a in aggregations}]
             if free and self.random.random() < 0.5:
                 name = self.random.choice(free)
                 kind = self.working[name].kind
             else:
-                kind = self.random.choice(KINDS)
+                kind = self.random.choice(FREQUENT)
                 name = f"{kind[0]}a{len(self.working)}_{index}"
             text = aggregation(writer, kind, by_kind)
             if kind == "integer" and name in self.working and self.random.random() < 0.3:

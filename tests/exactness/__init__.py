@@ -1,0 +1,1 @@
+"""Decimals to the last digit."""

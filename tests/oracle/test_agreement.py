@@ -1,0 +1,71 @@
+"""Engine and oracle on projects nobody thought of: the same cells, or the same refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from .campaign import CODEGEN, QUICK, campaign
+from .case import load, save
+from .compare import judged
+from .generate.projects import case as generated
+from .sabotage import SABOTAGES, projects_until_caught
+from .shrink import shrunk
+
+FOUND = sorted((Path(__file__).parent / "found").glob("*.yaml"))
+
+
+@pytest.fixture
+def quick(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session of the suite, set up for many tiny queries."""
+    changed = {name: value for name, value in QUICK.items() if name.startswith("spark.sql")}
+    changed[CODEGEN] = "NO_CODEGEN"
+    before = {name: spark.conf.get(name) for name in changed}
+    for name, value in changed.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name, old in before.items():
+        spark.conf.set(name, str(old))
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(random=st.randoms(use_true_random=False))
+def test_generated_projects(quick: SparkSession, tmp_path_factory: pytest.TempPathFactory, random: Random) -> None:
+    case = generated(random)
+    if judged(case, quick).differences:
+        small = shrunk(case, lambda smaller: bool(judged(smaller, quick).differences))
+        path = tmp_path_factory.mktemp("oracle") / "disagreement.yaml"
+        differences = judged(small, quick).differences
+        save(small, path, differences[0][:200])
+        pytest.fail(f"kept as {path}:\n" + "\n".join(differences))
+
+
+@pytest.mark.long
+def test_a_thousand_generated_projects(quick: SparkSession) -> None:
+    report = campaign(quick, projects=1000, seed=1)
+    assert not report.disagreements, f"{report}\n" + "\n".join(str(each[2]) for each in report.disagreements)
+
+
+@pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)
+def test_what_was_found_before(quick: SparkSession, path: Path) -> None:
+    """Every disagreement ever found, whoever was wrong."""
+    assert not judged(load(path), quick).differences
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SABOTAGES)
+def test_a_broken_engine_is_caught(quick: SparkSession, name: str) -> None:
+    assert projects_until_caught(quick, name, projects=400, seed=1) is not None
