@@ -26,8 +26,9 @@ $(INSTALLED): pyproject.toml requirements.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-demo: $(INSTALLED) ## Check the example workspace examples/orders
+demo: $(INSTALLED) ## Check and run the example workspace examples/orders, and show the rows it wrote
 	$(BIN)/tallybook validate --workspace examples/orders
+	$(BIN)/tallybook run order-close --period 2026-01 --show 20 --workspace examples/orders
 
 test: $(INSTALLED) ## Run the tests that take seconds each
 	$(PYTEST) $(ARGS)
