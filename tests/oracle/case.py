@@ -66,6 +66,9 @@ class Case:
         rows = {name: list(table.rows) for name, table in self.tables.items()}
         return interpret(project, Run(self.period, self.as_of, self.timestamp, datasets, rows, project.selectors))
 
+    def without_rows(self) -> Case:
+        return replace(self, tables={name: TableRows(table.types, []) for name, table in self.tables.items()})
+
     def with_project(self, **changes: object) -> Case:
         return replace(self, project={**self.project, **changes})
 

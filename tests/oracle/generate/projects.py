@@ -43,9 +43,9 @@ class _Builder:
 
     def build(self, count: int) -> Case:
         self.wild = self.random.random() < 0.25
-        self._main()
         self._joinable("rates", "r", unique=self.random.random() < 0.85)
         self._joinable("names", "l", unique=self.random.random() < 0.9)
+        self._main()
         self._extra()
         self.working = dict(self.columns["main"])
         self.system = [*SYSTEM_COLUMNS, *(VALIDITY_COLUMNS if self._mode("main") == "bitemporal" else ())]
@@ -64,14 +64,18 @@ class _Builder:
         for index in range(self.random.randint(1, 6)):
             kind = self.random.choice(FREQUENT)
             columns[f"{kind[0]}{index}"] = column_type(self.random, kind, self.wild)
-        body = self._dataset("main", "rows", columns, self.random.randint(0, 8))
-        body["lookups"] = [self._lookup()]
+        self._dataset("main", "rows", columns, self.random.randint(0, 8))["lookups"] = [self._lookup()]
 
     def _lookup(self) -> Body:
         conditions = [{"source_column": "k", "target_column": "lk"}]
         if self.random.random() < 0.3:
             conditions.append({"source_column": "n", "target_column": "ln"})
-        return {"alias": "look", "target": {"dataset_id": "names"}, "join_conditions": conditions}
+        target: Body = {"dataset_id": "names"}
+        if self.random.random() < 0.4:
+            (names,) = (body for body in self.datasets if body["id"] == "names")
+            target = {**names["main_table"], "name": "own_names"}
+            self.tables["main", "own_names"] = self.tables["names", "names_table"]
+        return {"alias": "look", "target": target, "join_conditions": conditions}
 
     def _joinable(self, id: str, prefix: str, unique: bool) -> None:
         columns = {f"{prefix}k": ColumnType("string"), f"{prefix}n": ColumnType("integer")}
