@@ -75,6 +75,16 @@ def test_a_file_that_is_no_document_is_one_problem(case: str, validate: Validate
     assert said in first.message
 
 
+def test_characters_written_as_two_halves(validate: Validate, sound: Path) -> None:
+    written = f'dataset: {{id: a, name: "\\ud83d\\ude00", {TABLE}}}\n'
+    assert validate({"whole.yaml": written}) == []
+    assert Workspace.open(sound).definitions.datasets["a"].entity.name == "😀"
+    half = validate({"half.yaml": written.replace("id: a", "id: b").replace("\\ude00", "")})
+    assert [(problem.type, problem.message) for problem in half] == [
+        ("InvalidYaml", "the text contains half of a character")
+    ]
+
+
 def test_merge_keys_are_refused_by_name(validate: Validate) -> None:
     problems = validate({"wrong.yaml": f"dataset:\n  <<: {{id: a}}\n  id: b\n  name: B\n  {TABLE}\n"})
     assert [(problem.type, problem.message) for problem in problems] == [

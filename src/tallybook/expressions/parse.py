@@ -8,9 +8,9 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from lark import Lark, Token, Transformer, UnexpectedInput, v_args
-from lark.exceptions import VisitError
+from lark import Lark, Token, Transformer, UnexpectedInput
 from lark.tree import Meta
 
 from tallybook.errors import Problem, ProblemError, did_you_mean
@@ -32,9 +32,7 @@ def parse(source: SourceText | str) -> Node:
         node: Node = _TreeBuilder(text).transform(_grammar().parse(text.text))
     except UnexpectedInput as error:
         raise ProblemError([explain(error, text)]) from None
-    except (VisitError, RecursionError) as error:
-        if isinstance(error, VisitError) and isinstance(error.orig_exc, ProblemError):
-            raise error.orig_exc from None
+    except RecursionError:
         raise _too_deep(Span(text, 0, len(text.text))) from None
     return node
 
@@ -127,13 +125,16 @@ def _unquote(text: str) -> str:
     return "".join(piece[1] if _ESCAPE.fullmatch(piece) else piece.replace(quote * 2, quote) for piece in pieces)
 
 
-@v_args(meta=True)
 class _TreeBuilder(Transformer[Token, Node]):
     """Lark's tree to ours, bottom up."""
 
     def __init__(self, source: SourceText) -> None:
-        super().__init__()
+        super().__init__(visit_tokens=False)
         self._source = source
+
+    def __default__(self, data: str, children: list[Any], meta: Meta) -> Any:
+        """Every rule has a method; finding it here spares Lark a wrapper around each call."""
+        return getattr(self, f"on_{data}")(meta, children)
 
     def _span(self, meta: Meta) -> Span:
         return Span(self._source, meta.start_pos, meta.end_pos)
@@ -145,21 +146,21 @@ class _TreeBuilder(Transformer[Token, Node]):
             raise _too_deep(span)
         return Call(name, tuple(args), operator, span=span, depth=depth)
 
-    def disjunction(self, meta: Meta, items: list[Node]) -> Node:
+    def on_disjunction(self, meta: Meta, items: list[Node]) -> Node:
         return self._call(meta, "OR", items)
 
-    def conjunction(self, meta: Meta, items: list[Node]) -> Node:
+    def on_conjunction(self, meta: Meta, items: list[Node]) -> Node:
         return self._call(meta, "AND", items)
 
-    def negation(self, meta: Meta, items: list[Node]) -> Node:
+    def on_negation(self, meta: Meta, items: list[Node]) -> Node:
         return self._call(meta, "NOT", items)
 
-    def infix(self, meta: Meta, items: list[Node | Token]) -> Node:
+    def on_infix(self, meta: Meta, items: list[Node | Token]) -> Node:
         left, operator, right = items
         name = {"==": "=", "!=": "<>"}.get(str(operator), str(operator))
         return self._call(meta, name, [left, right])  # type: ignore[list-item]  # operands are nodes
 
-    def minus(self, meta: Meta, items: list[Node]) -> Node:
+    def on_minus(self, meta: Meta, items: list[Node]) -> Node:
         """A minus before a number belongs to it: the smallest integer has no positive counterpart."""
         value = items[0].value if isinstance(items[0], Literal) else None
         if isinstance(value, Decimal):
@@ -168,67 +169,67 @@ class _TreeBuilder(Transformer[Token, Node]):
             return Literal(-value, span=self._span(meta))
         return self._call(meta, "NEGATE", items)
 
-    def is_in(self, meta: Meta, items: list[Node | list[Node]]) -> Node:
+    def on_is_in(self, meta: Meta, items: list[Node | list[Node]]) -> Node:
         subject, choices = items
         return self._call(meta, "IN", [subject, *choices])  # type: ignore[list-item, misc]
 
-    def between(self, meta: Meta, items: list[Node]) -> Node:
+    def on_between(self, meta: Meta, items: list[Node]) -> Node:
         return self._call(meta, "BETWEEN", items)
 
-    def like(self, meta: Meta, items: list[Node]) -> Node:
+    def on_like(self, meta: Meta, items: list[Node]) -> Node:
         return self._call(meta, "LIKE", items)
 
-    def is_null(self, meta: Meta, items: list[Node]) -> Node:
+    def on_is_null(self, meta: Meta, items: list[Node]) -> Node:
         return self._call(meta, "IS NULL", items)
 
-    def is_not_in(self, meta: Meta, items: list[Node | list[Node]]) -> Node:
-        return self._call(meta, "NOT", [self.is_in(meta, items)])
+    def on_is_not_in(self, meta: Meta, items: list[Node | list[Node]]) -> Node:
+        return self._call(meta, "NOT", [self.on_is_in(meta, items)])
 
-    def not_between(self, meta: Meta, items: list[Node]) -> Node:
-        return self._call(meta, "NOT", [self.between(meta, items)])
+    def on_not_between(self, meta: Meta, items: list[Node]) -> Node:
+        return self._call(meta, "NOT", [self.on_between(meta, items)])
 
-    def not_like(self, meta: Meta, items: list[Node]) -> Node:
-        return self._call(meta, "NOT", [self.like(meta, items)])
+    def on_not_like(self, meta: Meta, items: list[Node]) -> Node:
+        return self._call(meta, "NOT", [self.on_like(meta, items)])
 
-    def is_not_null(self, meta: Meta, items: list[Node]) -> Node:
-        return self._call(meta, "NOT", [self.is_null(meta, items)])
+    def on_is_not_null(self, meta: Meta, items: list[Node]) -> Node:
+        return self._call(meta, "NOT", [self.on_is_null(meta, items)])
 
-    def arguments(self, _meta: Meta, items: list[Node]) -> list[Node]:
+    def on_arguments(self, _meta: Meta, items: list[Node]) -> list[Node]:
         return items
 
-    def call(self, meta: Meta, items: list[Token | list[Node]]) -> Node:
+    def on_call(self, meta: Meta, items: list[Token | list[Node]]) -> Node:
         args = items[1] if len(items) > 1 else []
         return self._call(meta, str(items[0]).upper(), args, operator=False)  # type: ignore[arg-type]
 
-    def call_star(self, meta: Meta, items: list[Token]) -> Node:
+    def on_call_star(self, meta: Meta, items: list[Token]) -> Node:
         return self._call(meta, str(items[0]).upper(), [Star(span=self._span(meta))], operator=False)
 
-    def call_and(self, meta: Meta, items: list[Token | list[Node]]) -> Node:
+    def on_call_and(self, meta: Meta, items: list[Token | list[Node]]) -> Node:
         return self._call(meta, "AND", items[1], operator=False)  # type: ignore[arg-type]
 
-    def call_or(self, meta: Meta, items: list[Token | list[Node]]) -> Node:
+    def on_call_or(self, meta: Meta, items: list[Token | list[Node]]) -> Node:
         return self._call(meta, "OR", items[1], operator=False)  # type: ignore[arg-type]
 
-    def group(self, meta: Meta, items: list[Node]) -> Node:
+    def on_group(self, meta: Meta, items: list[Node]) -> Node:
         node = items[0]
         if node.depth >= MAX_DEPTH:
             raise _too_deep(self._span(meta))
         return replace(node, depth=node.depth + 1)
 
-    def column(self, meta: Meta, items: list[Token]) -> Node:
+    def on_column(self, meta: Meta, items: list[Token]) -> Node:
         return ColumnName(tuple(str(item).strip("`") for item in items), span=self._span(meta))
 
-    def selector(self, meta: Meta, items: list[Token]) -> Node:
+    def on_selector(self, meta: Meta, items: list[Token]) -> Node:
         name = str(items[0])[2:-2].strip()
         if not name:
             raise _error("'{{}}' names no selector", self._span(meta), "write the name between: {{NAME}}")
         return Named(name, span=self._span(meta))
 
-    def integer(self, meta: Meta, items: list[Token]) -> Node:
+    def on_integer(self, meta: Meta, items: list[Token]) -> Node:
         digits = str(items[0]).lstrip("0") or "0"
         return Literal(int(self._number(meta, digits)), span=self._span(meta))
 
-    def decimal(self, meta: Meta, items: list[Token]) -> Node:
+    def on_decimal(self, meta: Meta, items: list[Token]) -> Node:
         whole, fraction = str(items[0]).split(".")
         digits = f"{whole.lstrip('0')}{fraction}"
         self._number(meta, digits)
@@ -241,14 +242,14 @@ class _TreeBuilder(Transformer[Token, Node]):
             )
         return digits
 
-    def string(self, meta: Meta, items: list[Token]) -> Node:
+    def on_string(self, meta: Meta, items: list[Token]) -> Node:
         return Literal(_unquote(str(items[0])), span=self._span(meta))
 
-    def true(self, meta: Meta, _items: list[Token]) -> Node:
+    def on_true(self, meta: Meta, _items: list[Token]) -> Node:
         return Literal(True, span=self._span(meta))
 
-    def false(self, meta: Meta, _items: list[Token]) -> Node:
+    def on_false(self, meta: Meta, _items: list[Token]) -> Node:
         return Literal(False, span=self._span(meta))
 
-    def null(self, meta: Meta, _items: list[Token]) -> Node:
+    def on_null(self, meta: Meta, _items: list[Token]) -> Node:
         return Literal(None, span=self._span(meta))

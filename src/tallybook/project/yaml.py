@@ -23,6 +23,7 @@ EXPRESSION_KEY = "expression"
 """Its value is text even where YAML reads null: NULL is a value of the expression language."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _NULL = re.compile(r"~|null|Null|NULL|")
 _TRUE = re.compile(r"true|True|TRUE")
 _FALSE = re.compile(r"false|False|FALSE")
@@ -184,6 +185,7 @@ class _Builder:
         if len(self.nodes) > MAX_VALUES:
             raise _RefusedError(f"the document has more than {MAX_VALUES:,} values, aliases counted", node)
         if isinstance(node, ScalarNode):
+            self._join_surrogates(node)
             return _scalar(node)
         self._parents.append(id(node))
         try:
@@ -200,6 +202,7 @@ class _Builder:
             if not isinstance(key, ScalarNode):
                 self._report(key, "a key must be plain text")
                 continue
+            self._join_surrogates(key)
             name = str(key.value)
             if name == "<<":
                 self._report(key, "merge keys are not part of YAML 1.2", "write the keys out")
@@ -211,6 +214,15 @@ class _Builder:
             seen[name] = key
             built = self.build(value, (*path, name), key)
             yield name, value.value if name == EXPRESSION_KEY and built is None else built
+
+    def _join_surrogates(self, node: ScalarNode) -> None:
+        """JSON writes some characters as two halves, `\\ud83d\\ude00`; half a character is none."""
+        if not _SURROGATE.search(node.value):
+            return
+        pairs = node.value.encode("utf-16-le", errors="surrogatepass")
+        node.value = pairs.decode("utf-16-le", errors="replace")
+        if "\ufffd" in node.value:
+            self._report(node, "the text contains half of a character", "write the character itself")
 
     def _report(self, node: Node, message: str, hint: str | None = None) -> None:
         mark, length = node.start_mark, len(node.value) if isinstance(node, ScalarNode) else 1
