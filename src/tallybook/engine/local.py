@@ -156,7 +156,7 @@ class _LocalPipeline(Pipeline):
         return isinstance(self.steps[index], OutputStep) or super().forks(index)
 
     def keep(self, frame: DataFrame, columns: Mapping[str, ColumnType]) -> DataFrame:
-        return local_frame(self.spark, columns, collected(frame))
+        return local_frame(self.spark, {name: columns[name] for name in frame.columns}, collected(frame))
 
 
 _ARROW: dict[str, pa.DataType] = {

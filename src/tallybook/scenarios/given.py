@@ -11,13 +11,13 @@ from tallybook.engine.local import GivenRows, Key, LocalEngine
 from tallybook.errors import ProblemError
 from tallybook.model.columns import PERIOD, VALIDITY_COLUMNS, ColumnType
 from tallybook.model.dataset import Table
-from tallybook.model.datasource import FileOptions, FileSource
+from tallybook.model.datasource import FileOptions, FileSource, format_of
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
 from tallybook.model.resolver import ANY_LEVEL, Resolver
 from tallybook.operations.schema import SourceTable
 from tallybook.resolve.locate import path_target
-from tallybook.runs.places import Places, format_of
+from tallybook.runs.places import Places
 from tallybook.scenarios.load import Case
 from tallybook.scenarios.model import Row
 from tallybook.scenarios.values import read_value

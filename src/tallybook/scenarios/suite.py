@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 from tallybook.engine.local import LocalEngine
@@ -87,9 +86,3 @@ def _judged(case: Case, engine: LocalEngine) -> Outcome:
         return Outcome(case, "error", (problem,), actual=actual)
     differences = tuple(compare(case, actual))
     return Outcome(case, "failed" if differences else "passed", (), differences, actual=actual)
-
-
-def in_paths(case: Case, root: Path, paths: Sequence[Path]) -> bool:
-    """Whether a scenario's file is one of the paths, or lies below one."""
-    file = root / case.file
-    return not paths or any(file.is_relative_to(path.absolute()) for path in paths)

@@ -1,0 +1,116 @@
+"""Writes what came out into a scenario that expects nothing yet. Every other byte of the file stays as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ruamel.yaml.nodes import MappingNode, Node
+
+from tallybook.errors import Problem
+from tallybook.project.entities import Part
+from tallybook.scenarios.run import Actual, Captured
+from tallybook.scenarios.suite import Outcome
+from tallybook.scenarios.values import written
+
+_WIDTH = 120
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*([ /-][A-Za-z0-9_.]+)*")
+_NOT_TEXT = {"null", "true", "false"}
+
+
+def record(root: Path, outcomes: Sequence[Outcome]) -> list[Problem]:
+    """Adds `expect` to each scenario, the last of a file first, as lines move; told are those that cannot take it."""
+    problems = []
+    for outcome in sorted(outcomes, key=lambda outcome: -outcome.case.part.place(key=True).line):
+        part = outcome.case.part
+        if not _takes_more(part):
+            hint = "write it without braces, one key on a line"
+            problems.append(part.problem((), "InvalidArguments", "nothing can be added to a scenario in braces", hint))
+            continue
+        assert outcome.actual is not None
+        _insert(root / outcome.case.file, part, expectation(outcome.actual))
+    return problems
+
+
+def _takes_more(part: Part) -> bool:
+    node = part.document.nodes[part.path][1]
+    return isinstance(node, MappingNode) and not node.flow_style
+
+
+def expectation(actual: Actual) -> list[str]:
+    """The lines of `expect`: the rows of the last output, and of those before it."""
+    lines = ["expect:", *_indented(_rows(actual.result))]
+    others = [captured for seq, captured in sorted(actual.outputs.items()) if captured is not actual.result]
+    if others:
+        lines.append("  outputs:")
+        for captured in others:
+            lines += [f"    {captured.seq}:", *_indented(_rows(captured), 6)]
+    return lines
+
+
+def _indented(lines: Iterator[str], by: int = 2) -> Iterator[str]:
+    return (" " * by + line for line in lines)
+
+
+def _rows(captured: Captured) -> Iterator[str]:
+    """Business columns that are not NULL throughout: what a reader can judge."""
+    told = [
+        name
+        for name in captured.columns
+        if not name.startswith("_") and any(row[name] is not None for row in captured.rows)
+    ]
+    if not captured.rows:
+        yield "rows: []"
+        return
+    yield "rows:"
+    for row in captured.rows:
+        cells = {name: _scalar(row[name]) for name in told}
+        yield from _row(cells)
+
+
+def _row(cells: Mapping[str, str]) -> Iterator[str]:
+    line = "  - {" + ", ".join(f"{name}: {text}" for name, text in cells.items()) + "}"
+    if len(line) <= _WIDTH - 10:
+        yield line
+        return
+    for index, (name, text) in enumerate(cells.items()):
+        yield f"  {'-' if index == 0 else ' '} {name}: {text}"
+
+
+def _scalar(value: object) -> str:
+    """A value as YAML that reads back as the same value; text in quotes wherever it could be taken for another."""
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        simple = _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT
+        return value if simple else json.dumps(value, ensure_ascii=False)
+    return written(value)
+
+
+def _insert(path: Path, part: Part, lines: Sequence[str]) -> None:
+    """Puts lines after the last one of the scenario, indented like its keys, with the file's own line ends."""
+    text = path.read_bytes().decode("utf-8")
+    end = "\r\n" if "\r\n" in text else "\n"
+    key = part.document.nodes[(*part.path, next(iter(part.value())))][0]
+    assert key is not None
+    indent = " " * key.start_mark.column
+    at = _last_line(part) + 1
+    existing = text.split("\n")
+    tail = "\n".join(existing[at:])
+    head = "\n".join(existing[:at]).removesuffix("\r")
+    added = end.join(indent + line for line in lines)
+    path.write_bytes((head + end + added + (end if tail or text.endswith("\n") else "") + tail).encode("utf-8"))
+
+
+def _last_line(part: Part) -> int:
+    """The line on which the last value of the scenario ends."""
+    return max(_end(node) for path, (_, node) in part.document.nodes.items() if path[: len(part.path)] == part.path)
+
+
+def _end(node: Node) -> int:
+    """A block has no end of its own: it ends where what is in it ends."""
+    if getattr(node, "flow_style", True) is False or getattr(node, "style", None) in ("|", ">"):
+        return int(node.start_mark.line)
+    return int(node.end_mark.line)
