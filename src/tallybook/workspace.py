@@ -81,16 +81,16 @@ class Workspace:
         from tallybook.engine.conditions import evaluator
         from tallybook.engine.facts import RunFacts
         from tallybook.runs.planner import Planner, calendar_of, valid_project
-        from tallybook.runs.recording import previewed_datasets
+        from tallybook.runs.recording import previewed_datasets, previewed_state
 
         entry = valid_project(self.checked, project)
         span = calendar_of(self.checked).period(period)
         facts = RunFacts("plan", span, as_of or span.start_date, datetime.now(UTC), 0)
         with self._recorded_store() as store:
             known = previewed_datasets(store, self.definitions)
-            state = store.project_state(project) if store is not None else None
+            state = previewed_state(store, self.definitions, project)
         planner = Planner(self.checked, known, evaluator(lambda: self.session), self.sandbox)
-        return planner.plan(entry, state, facts, sandbox=state is None or state.status == "draft")
+        return planner.plan(planner.bind(entry, state), facts, sandbox=state is None or state.status == "draft")
 
     def run(
         self,
@@ -130,8 +130,10 @@ class Workspace:
             return store.stay_pinned(project) if stay_pinned else activate(store, self.checked, project)
 
     def deactivate(self, project: str) -> ProjectState:
-        """Takes an active project out of use."""
+        """Takes an active project out of use, also one whose file is gone."""
         with self.store() as store:
+            if store.project_state(project) is None:
+                self._known_project(project)
             return store.deactivate(project)
 
     def replay(self, run_id: str) -> Replay:
@@ -141,7 +143,7 @@ class Workspace:
 
         with self.store() as store:
             scratch = self.root / PRIVATE / "scratch"
-            return replay(store, self.session, run_id, calendar_of(self.checked), scratch)
+            return replay(store, lambda: self.session, run_id, calendar_of(self.checked), scratch)
 
     @property
     def session(self) -> SparkSession:
@@ -168,7 +170,7 @@ class Workspace:
         from tallybook.engine.pipeline import Listener
         from tallybook.runs.runner import Runner
 
-        return Runner(self.checked, store, self.session, self.sandbox, watcher or Listener())
+        return Runner(self.checked, store, lambda: self.session, self.sandbox, watcher or Listener())
 
     @contextmanager
     def _recorded_store(self) -> Iterator[Store | None]:

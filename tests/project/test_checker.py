@@ -355,7 +355,7 @@ project:
       name: Write
       type: output
       arguments:
-        destination: {location: "net/{{period}}.parquet"}
+        destination: {location: "net/{{period}}.delta"}
         columns: [_period, order_id, net]
         register_as_dataset: net-orders
 """

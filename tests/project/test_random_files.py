@@ -48,7 +48,7 @@ project:
     - seq: 5
       name: Write
       type: output
-      arguments: {destination: {location: "o/{{period}}.csv"}, columns: [region, net], register_as_dataset: out}
+      arguments: {destination: {location: "o/{{period}}.delta"}, columns: [region, net], register_as_dataset: out}
 """
 FILES = {"project.yaml": PROJECT, **{path.name: path.read_text() for path in sorted(SOUND.glob("*.yaml"))}}
 CHARACTERS = "{}[]'\"|>#\n~\t\r\0😀\ufeff\u2028\x85=(),@`%&*"

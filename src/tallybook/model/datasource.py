@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
@@ -11,6 +12,14 @@ from tallybook.model.dataset import Status
 
 FileFormat = Literal["parquet", "csv", "json", "orc", "delta"]
 FILE_FORMATS: tuple[FileFormat, ...] = ("parquet", "csv", "json", "orc", "delta")
+
+
+def format_of(path: str) -> FileFormat:
+    """By what the path ends with, else Parquet."""
+    suffix = PurePosixPath(path).suffix.removeprefix(".")
+    return next((format for format in FILE_FORMATS if format == suffix), "parquet")
+
+
 CredentialRef = Annotated[str, StringConstraints(pattern=r"^(env|file):.+$")]
 
 

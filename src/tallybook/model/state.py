@@ -66,6 +66,10 @@ class Conflict(Entity):
     to_version: int
     changes: tuple[ColumnChange, ...]
 
+    def __str__(self) -> str:
+        head = f"dataset {self.dataset_id} v{self.from_version} → v{self.to_version}"
+        return f"{head}, {', '.join(map(str, self.changes))}"
+
 
 class ProjectState(Entity):
     """The status of a project, and the versions it is about."""

@@ -8,13 +8,15 @@ from dataclasses import replace
 from tallybook.errors import PROBLEM_TYPES, Problem, ProblemError, did_you_mean
 from tallybook.expressions.parse import parse_selector
 from tallybook.model.columns import UNKNOWN
+from tallybook.model.datasource import format_of
 from tallybook.model.template import token_names
 from tallybook.operations.base import Step
-from tallybook.operations.output import Output, OutputStep
+from tallybook.operations.output import Destination, Output, OutputStep
 from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import BoundProject, bind_project
 from tallybook.project.catalog import registered_dataset
 from tallybook.project.checked import Checked
+from tallybook.project.entities import Part
 from tallybook.project.load import ProjectEntry
 from tallybook.resolve.pick import pick_resolver
 from tallybook.resolve.render import check_template
@@ -180,8 +182,28 @@ def _check_outputs(bound: BoundProject, entry: ProjectEntry, checked: Checked) -
             for problem in check_template(here.text(steps) or template) if template else ():
                 yield here.locate(problem, *steps).within(**facts)
         if step.register_as is not None:
+            yield from (problem.within(**facts) for problem in _check_history(destination, here, checked))
             path = ("operations", index, "arguments", "register_as_dataset")
             yield from (problem.within(**facts) for problem in _register(step, step.register_as, path, entry, checked))
+
+
+def _check_history(destination: Destination, here: Part, checked: Checked) -> Iterator[Problem]:
+    """A registered dataset version reads its own rows forever, which only a format that keeps its versions can do."""
+    location, source = destination.location, checked.definitions.datasources.get(destination.datasource_id or "")
+    if location is not None:
+        format: str = location.format or format_of(location.path)
+    elif source is not None:
+        format = source.entity.type
+    else:
+        return
+    if format != "delta":
+        yield here.problem(
+            () if location is None else ("location",),
+            "InvalidDestination",
+            f"the output is registered as a dataset, but {format} keeps no older versions of its rows",
+            "write to a datasource of type delta or to a location with `format: delta`, or leave out "
+            "`register_as_dataset`",
+        )
 
 
 def _register(

@@ -4,13 +4,13 @@ project is one that has to be looked at again before it counts."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tallybook.errors import StoreError, fail
 from tallybook.model.period import PeriodStatus
 from tallybook.model.run import RunStatus
-from tallybook.model.state import Json, ProjectStatus
+from tallybook.model.state import Conflict, Json, ProjectStatus
 
 PROJECT_MOVES: Mapping[ProjectStatus, tuple[ProjectStatus, ...]] = {
     "draft": ("active",),
@@ -47,20 +47,20 @@ def check_move(what: str, moves: Mapping[_Status, tuple[_Status, ...]], old: _St
     raise StoreError(f"{what} is {old} and cannot become {new}", hint)
 
 
-def check_project_runs(project: str, status: ProjectStatus) -> None:
+def check_project_runs(project: str, status: ProjectStatus, conflicts: Sequence[Conflict] = ()) -> None:
     """Refuses a run of a project that is inactive or in conflict; a draft runs, into the sandbox."""
-    hints = {
-        "inactive": "`tallybook activate` makes it run again",
-        "conflict": "change the project, or tell it to stay on the pinned version of its input dataset",
-    }
-    if status in hints:
+    if status == "inactive":
+        hint = f"`tallybook activate {project}` makes it run again"
+        raise fail("ProjectNotRunnable", f"project '{project}' is inactive", hint=hint, project=project)
+    if status == "conflict":
+        broken = "; ".join(str(conflict) for conflict in conflicts)
         raise fail(
-            "ProjectNotRunnable", f"project '{project}' is {_as_words(status)}", hint=hints[status], project=project
+            "ProjectNotRunnable",
+            f"project '{project}' is in conflict with a dataset it uses{': ' if broken else ''}{broken}",
+            hint=f"change the project and activate it, or `tallybook activate {project} --stay-pinned` keeps it on the "
+            "pinned version of its input dataset",
+            project=project,
         )
-
-
-def _as_words(status: ProjectStatus) -> str:
-    return "in conflict with a dataset it uses" if status == "conflict" else status
 
 
 def check_period_runs(period: str, status: PeriodStatus, reopen_reason: str | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,15 @@ from tallybook.engine.pipeline import Listener, Pipeline
 from tallybook.engine.plan import Plan
 from tallybook.engine.session import log_file
 from tallybook.engine.tables import LocatedTables
-from tallybook.errors import Problem, ProblemError, RunError, TallybookError
+from tallybook.errors import Problem, TallybookError
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar
 from tallybook.model.run import OperationResult, OutputResult, Run
 from tallybook.operations.base import Step
 from tallybook.operations.output import OutputStep
 from tallybook.project.catalog import registered_dataset
+from tallybook.runs.ending import ending
+from tallybook.runs.outputs import write_mode
 from tallybook.runs.places import location_to_json
 from tallybook.runs.recording import body_of
 from tallybook.storage.write import write
@@ -47,25 +49,20 @@ class Execution(Listener):
 
     def execute(self) -> DataFrame:
         """Runs every step; the run ends completed, failed or cancelled, whatever happens."""
-        pipeline = self._pipeline()
-        try:
-            with explained(pipeline, lambda: self._current), beating(self.store, self.run), interruptible(self.spark):
-                frame = pipeline.run(self._write, self)
-            self._note_pending()
-            self.store.complete_run(self.run)
-            return frame
-        except KeyboardInterrupt:
-            self.store.cancel_run(self.run)
-            raise
-        except ProblemError as error:
-            raise self._failed(error.problems) from error
-        except TallybookError:
-            raise
-        except Exception as error:
-            problem = Problem("InternalError", f"{type(error).__name__}: {error}")
-            raise self._failed([problem]) from error
-        finally:
-            pipeline.release()
+        with ending(self.store, self.run, self._placed, self._log):
+            pipeline = self._pipeline()
+            try:
+                with (
+                    explained(pipeline, lambda: self._current),
+                    beating(self.store, self.run),
+                    interruptible(self.spark),
+                ):
+                    frame = pipeline.run(self._write, self)
+                self._note_pending()
+                self.store.complete_run(self.run)
+                return frame
+            finally:
+                pipeline.release()
 
     def _pipeline(self) -> Pipeline:
         plan = self.plan
@@ -90,15 +87,16 @@ class Execution(Listener):
                 self.store.record_operation(self.run, result)
         self._pending.clear()
 
-    def _failed(self, problems: Collection[Problem]) -> RunError:
-        known = [problem.within(project=self.plan.project_id) for problem in problems]
-        at = known[0].seq if known[0].seq is not None else (self._current.seq if self._current else None)
-        placed = [problem if at is None else problem.within(seq=at) for problem in known]
-        if placed[0].seq is not None:
-            self._note_pending(before=placed[0].seq)
-        self.store.fail_run(self.run, placed[0])
+    def _placed(self, problems: Sequence[Problem]) -> list[Problem]:
+        """Problems with the operation they belong to; the operations before it count as done."""
+        at = problems[0].seq if problems[0].seq is not None else (self._current.seq if self._current else None)
+        if at is not None:
+            self._note_pending(before=at)
+        return [problem if at is None else problem.within(seq=at) for problem in problems]
+
+    def _log(self) -> str | None:
         log = log_file(self.spark)
-        return RunError(placed, run_id=self.run.id, log=str(log) if log else None)
+        return str(log) if log else None
 
     def _write(self, step: OutputStep, frame: DataFrame) -> None:
         """Writes an output unless an earlier attempt has; then registers it."""
@@ -113,7 +111,8 @@ class Execution(Listener):
         place = self.plan.destinations[step.seq]
         self.store.record_output(self.run, OutputResult(seq=step.seq, place=str(place)))
         begun = time.monotonic()
-        written = write(self.spark, frame, place, mode=step.mode, run_id=self.run.id, seq=step.seq)
+        mode = write_mode(step, self.run)
+        written = write(self.spark, frame, place, mode=mode, run_id=self.run.id, seq=step.seq)
         result = OutputResult(
             seq=step.seq,
             place=str(place),
@@ -129,7 +128,7 @@ class Execution(Listener):
     def _register(self, step: OutputStep, done: OutputResult) -> OutputResult:
         """After the write; if it fails the rows are there all the same, so the run goes on with a warning."""
         if self.run.sandbox:
-            self._warn(f"output {step.seq} went to the sandbox and is not registered as '{step.register_as}'")
+            self.warn(f"output {step.seq} went to the sandbox and is not registered as '{step.register_as}'")
             return done
         try:
             dataset = registered_dataset(step)
@@ -137,12 +136,13 @@ class Execution(Listener):
             reads = location_to_json(Location(place.source, place.target, version=done.delta_version))
             made = self.store.register_dataset(dataset.id, body_of(dataset), self.run, step.seq, reads)
         except TallybookError as error:
-            self._warn(f"output {step.seq} was written but not registered as '{step.register_as}': {error.message}")
+            self.warn(f"output {step.seq} was written but not registered as '{step.register_as}': {error.message}")
             return done
         registered = done.model_copy(update={"dataset_id": made.dataset_id, "dataset_version": made.version})
         self.store.record_output(self.run, registered)
         return registered
 
-    def _warn(self, message: str) -> None:
+    def warn(self, message: str) -> None:
+        """Tells the user and keeps it with the run."""
         self.warnings.append(message)
         self.store.warn_run(self.run, message)

@@ -1,4 +1,4 @@
-"""What an output wrote, read back with the types it was written with."""
+"""How an output is written, and what it wrote read back with the types it was written with."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 from tallybook.model.columns import ColumnDef
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
-from tallybook.operations.output import OutputStep
+from tallybook.model.run import Run
+from tallybook.operations.output import Mode, OutputStep
 from tallybook.storage.read import read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+def write_mode(step: OutputStep, run: Run) -> Mode:
+    """The sandbox holds the last try of a draft and nothing else, so there an output always replaces."""
+    return "overwrite" if run.sandbox else step.mode
 
 
 def read_output(spark: SparkSession, step: OutputStep, location: Location) -> DataFrame:

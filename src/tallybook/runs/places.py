@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import TypeAdapter
 
 from tallybook.model.dataset import Dataset
-from tallybook.model.datasource import FILE_FORMATS, DataSource, FileFormat, FileOptions, FileSource
+from tallybook.model.datasource import DataSource, FileOptions, FileSource, format_of
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
 from tallybook.model.resolver import Resolver
@@ -93,12 +93,6 @@ class Places:
             source = FileSource(id=source.id, type="parquet", options=FileOptions(path_prefix="."))
         assert self.sandbox is not None
         return Location(source, str(self.sandbox / self.period.identifier / f"{step.seq}-{name}"))
-
-
-def format_of(path: str) -> FileFormat:
-    """By what the path ends with, else Parquet."""
-    suffix = PurePosixPath(path).suffix.removeprefix(".")
-    return suffix if suffix in FILE_FORMATS else "parquet"
 
 
 def location_to_json(location: Location) -> Json:

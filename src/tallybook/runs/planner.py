@@ -32,22 +32,24 @@ class Planner:
     def calendar(self) -> Calendar:
         return calendar_of(self.checked)
 
-    def plan(self, entry: ProjectEntry, state: ProjectState | None, facts: RunFacts, *, sandbox: bool) -> Plan:
+    def plan(self, bound: BoundProject, facts: RunFacts, *, sandbox: bool) -> Plan:
         """What a run would do."""
-        bound = self.bind(entry, state)
-        places = self._places(bound, facts, self.sandbox / entry.head.id if sandbox else None)
-        input_id = entry.head.input_dataset_id
+        places = self._places(bound, facts, self.sandbox / bound.head.id if sandbox else None)
+        input_id = bound.head.input_dataset_id
         return make_plan(bound, facts, places.of_table, lambda step: places.of_output(step, input_id))
 
     def bind(self, entry: ProjectEntry, state: ProjectState | None) -> BoundProject:
-        """The project against the known dataset versions, its input at the pinned one."""
+        """The project against the known dataset versions, its input at the pinned one; ValidationError if it does not
+        fit them."""
         pinned = state.input_dataset_version if state else None
         update = {"version": state.version if state else 1}
         if pinned is not None:
             update["input_dataset_version"] = pinned
         head = entry.head.model_copy(update=update)
         bound = bind_project(head, entry.operations, self.known.catalog, entry.part)
-        return replace(bound, problems=tuple(self._explained(problem) for problem in bound.problems))
+        if bound.problems:
+            raise ValidationError(self._explained(problem) for problem in bound.problems)
+        return bound
 
     def _explained(self, problem: Problem) -> Problem:
         """A dataset the checker knew and the store does not is one that a project has yet to register."""
@@ -78,10 +80,10 @@ class Planner:
 
 
 def calendar_of(checked: Checked) -> Calendar:
-    """The workspace's calendar, which the checker has found."""
-    calendar = checked.calendar
-    assert calendar is not None, "a missing calendar is a problem of the workspace"
-    return calendar
+    """The workspace's calendar; ValidationError when it names one that does not exist."""
+    if checked.calendar is None:
+        raise ValidationError(problem for problem in checked.problems if problem.project is None)
+    return checked.calendar
 
 
 def valid_project(checked: Checked, project_id: str) -> ProjectEntry:

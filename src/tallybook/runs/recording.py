@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from tallybook.model.base import Entity
 from tallybook.model.dataset import Dataset
 from tallybook.model.location import Location
-from tallybook.model.state import Json, Kind, Recorded
+from tallybook.model.state import Json, Kind, ProjectState, Recorded
 from tallybook.project.catalog import Catalog
+from tallybook.project.lifecycle import is_structural_change
 from tallybook.project.load import Definitions
 from tallybook.runs.places import location_from_json
 from tallybook.store.definitions import content_hash
@@ -72,6 +73,22 @@ def previewed_datasets(store: Store | None, definitions: Definitions) -> Known:
         if declared is None or declared.content_hash != content_hash(body):
             known.catalog.add(dataset_from(body, max(known.catalog.versions.get(id, {0: None})) + 1))
     return known
+
+
+def previewed_state(store: Store | None, definitions: Definitions, project_id: str) -> ProjectState | None:
+    """The state a project would have after recording the files; None when it was never recorded."""
+    state = store.project_state(project_id) if store is not None else None
+    project = definitions.projects[project_id].project
+    if store is None or state is None or project is None:
+        return None
+    declared, body = store.declared("project", project_id), body_of(project)
+    assert declared is not None, "a project with a state was recorded"
+    if declared.content_hash == content_hash(body):
+        return state
+    changes: dict[str, object] = {"version": state.version + 1}
+    if is_structural_change(declared.body, body):
+        changes |= {"status": "draft", "input_dataset_version": None}
+    return state.model_copy(update=changes)
 
 
 def dataset_from(body: Json, version: int) -> Dataset:

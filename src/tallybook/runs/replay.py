@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
-from tallybook.engine.pipeline import Pipeline
+from tallybook.engine.failures import explained
+from tallybook.engine.interrupt import interruptible
+from tallybook.engine.pipeline import Listener, Pipeline
 from tallybook.engine.plan import Plan
 from tallybook.engine.tables import LocatedTables
-from tallybook.errors import ProblemError, fail
+from tallybook.errors import ProblemError, RunError, fail
 from tallybook.model.columns import ROW_ID
 from tallybook.model.datasource import FileOptions, FileSource
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar
 from tallybook.model.run import OutputResult, Run, Snapshot
+from tallybook.operations.base import Step
 from tallybook.operations.output import OutputStep
-from tallybook.runs.outputs import read_output
+from tallybook.runs.outputs import read_output, write_mode
 from tallybook.runs.places import location_from_json
 from tallybook.runs.snapshot import plan_again
 from tallybook.storage.fingerprint import changed_files, fingerprint
@@ -63,30 +68,37 @@ class Replay:
         return all(output.identical for output in self.outputs)
 
 
-def replay(store: Store, spark: SparkSession, run_id: str, calendar: Calendar, scratch: Path) -> Replay:
+def replay(store: Store, session: Callable[[], SparkSession], run_id: str, calendar: Calendar, scratch: Path) -> Replay:
     """Executes a completed run's snapshot again; destinations are not touched."""
     run = store.run(run_id)
     if run.status != "completed":
         raise fail("RunNotFound", f"run {run_id} is {run.status}: only a completed run can be replayed")
     snapshot = store.snapshot(run_id)
     plan = plan_again(run, snapshot, store)
-    written = {result.seq: result for result in store.output_results(run_id)}
-    folder = scratch / run.id
-    comparisons: list[OutputComparison] = []
-
-    def compare(step: OutputStep, frame: DataFrame) -> None:
-        place = _scratch_place(folder, step)
-        rows = write(spark, frame, place, mode="overwrite", run_id=f"{run.id}-replay", seq=step.seq).rows
-        comparisons.append(_compare(store, spark, plan, step, place, rows, written[step.seq], run))
-
+    spark = session()
+    again = _Again(store, spark, run, plan, scratch / f"{run.id}-{uuid4().hex}")
     tables = LocatedTables(spark, plan.locations, plan.facts.period, calendar)
     pipeline = Pipeline(spark, plan.input, plan.schema, plan.steps, plan.facts, tables)
+    changed = changed_inputs(spark, snapshot)
     try:
-        pipeline.run(compare)
+        with _naming(changed), explained(pipeline, lambda: again.current), interruptible(spark):
+            pipeline.run(again.compare, again)
     finally:
         pipeline.release()
-        shutil.rmtree(folder, ignore_errors=True)
-    return Replay(run, comparisons, changed_inputs(spark, snapshot))
+        shutil.rmtree(again.folder, ignore_errors=True)
+    return Replay(run, again.comparisons, changed)
+
+
+@contextmanager
+def _naming(changed: Sequence[str]) -> Iterator[None]:
+    """A replay that cannot be executed says which inputs changed: that is most likely why."""
+    try:
+        yield
+    except ProblemError as error:
+        if not changed:
+            raise
+        why = f"input changed since the run: {'; '.join(changed)}"
+        raise RunError(replace(each, hint=why) for each in error.problems) from error
 
 
 def changed_inputs(spark: SparkSession, snapshot: Snapshot) -> list[str]:
@@ -98,34 +110,55 @@ def changed_inputs(spark: SparkSession, snapshot: Snapshot) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _scratch_place(folder: Path, step: OutputStep) -> Location:
-    source = FileSource(id="scratch", type="parquet", options=FileOptions(path_prefix=str(folder)))
-    return Location(source, str(folder / str(step.seq)))
+@dataclass
+class _Again(Listener):
+    """The outputs of a replay, each compared as it comes."""
 
+    store: Store
+    spark: SparkSession
+    run: Run
+    plan: Plan
+    folder: Path
+    comparisons: list[OutputComparison] = field(default_factory=list)
+    current: Step | None = None
 
-def _compare(
-    store: Store,
-    spark: SparkSession,
-    plan: Plan,
-    step: OutputStep,
-    place: Location,
-    rows: int,
-    result: OutputResult,
-    run: Run,
-) -> OutputComparison:
-    original = replace(plan.destinations[step.seq], version=result.delta_version)
-    comparison = OutputComparison(step.seq, str(original), rows)
-    overwritten = _overwritten(store, run, result) if result.delta_version is None else None
-    if overwritten is not None:
-        return replace(comparison, unknown=f"run {overwritten.id} has written there since")
-    names = [f"`{name}`" for name in step.columns]
-    try:
-        then = read_output(spark, step, original).select(*names)
-    except ProblemError as error:
-        return replace(comparison, unknown=error.problem.message)
-    now = read_output(spark, step, place).select(*names)
-    gone = [] if step.mode == "append" else _only(then, now)
-    return replace(comparison, only_then=gone, only_now=_only(now, then))
+    def started(self, step: Step) -> None:
+        self.current = step
+
+    def compare(self, step: OutputStep, frame: DataFrame) -> None:
+        source = FileSource(id="scratch", type="parquet", options=FileOptions(path_prefix=str(self.folder)))
+        place = Location(source, str(self.folder / str(step.seq)))
+        rows = write(self.spark, frame, place, mode="overwrite", run_id=self.run.id, seq=step.seq).rows
+        result = next(each for each in self.store.output_results(self.run.id) if each.seq == step.seq)
+        original = replace(self.plan.destinations[step.seq], version=result.delta_version)
+        comparison = OutputComparison(step.seq, str(original), rows)
+        later = self._written_later(result) if result.delta_version is None else None
+        if later is not None:
+            self.comparisons.append(replace(comparison, unknown=f"{later} has written there since"))
+            return
+        names = [f"`{name}`" for name in step.columns]
+        try:
+            then = read_output(self.spark, step, original).select(*names)
+            now = read_output(self.spark, step, place).select(*names)
+            gone = [] if write_mode(step, self.run) == "append" else _only(then, now)
+            comparison = replace(comparison, only_then=gone, only_now=_only(now, then))
+        except ProblemError as error:
+            comparison = replace(comparison, unknown=error.problem.message)
+        self.comparisons.append(comparison)
+
+    def _written_later(self, result: OutputResult) -> str | None:
+        """Who wrote to the same place after the run did, where the format keeps no history."""
+        finished = self.run.finished_at
+        assert finished is not None, "a completed run is finished"
+        for other in self.store.runs():
+            outputs = [each for each in self.store.output_results(other.id) if each.place == result.place]
+            if other.id == self.run.id:
+                outputs = [each for each in outputs if each.seq > result.seq]
+            elif other.finished_at is not None and other.finished_at < finished:
+                continue
+            if any(each.committed for each in outputs):
+                return f"output {outputs[-1].seq}" if other.id == self.run.id else f"run {other.id}"
+        return None
 
 
 def _only(one: DataFrame, other: DataFrame) -> list[dict[str, Any]]:
@@ -133,13 +166,3 @@ def _only(one: DataFrame, other: DataFrame) -> list[dict[str, Any]]:
     rest = one.exceptAll(other)
     ordered = rest.orderBy(ROW_ID) if ROW_ID in one.columns else rest
     return [row.asDict() for row in ordered.take(SHOWN)]
-
-
-def _overwritten(store: Store, run: Run, result: OutputResult) -> Run | None:
-    """A later run that wrote to the same place, where the format keeps no history."""
-    for later in store.runs():
-        if later.id_epoch_ms > run.id_epoch_ms and any(
-            output.committed and output.place == result.place for output in store.output_results(later.id)
-        ):
-            return later
-    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from importlib.metadata import version
@@ -13,13 +13,16 @@ from tallybook.engine.conditions import evaluator
 from tallybook.engine.facts import RunFacts
 from tallybook.engine.pipeline import Listener
 from tallybook.engine.plan import Plan
-from tallybook.errors import ProblemError
+from tallybook.errors import fail
 from tallybook.model.run import OperationResult, OutputResult, Run, Snapshot
 from tallybook.project.checked import Checked
+from tallybook.project.lifecycle import check_project_runs
 from tallybook.project.load import ProjectEntry
+from tallybook.runs.apply import apply
+from tallybook.runs.ending import ending
 from tallybook.runs.execute import Execution
 from tallybook.runs.planner import Planner, calendar_of, valid_project
-from tallybook.runs.recording import known_datasets, record
+from tallybook.runs.recording import Known, known_datasets
 from tallybook.runs.snapshot import plan_again, take_snapshot
 from tallybook.storage.fingerprint import fingerprint
 from tallybook.store.store import Store
@@ -43,11 +46,11 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs projects of one checked workspace against its store."""
+    """Runs projects of one checked workspace against its store. Spark is asked for when a run is sure to need it."""
 
     checked: Checked
     store: Store
-    spark: SparkSession
+    session: Callable[[], SparkSession]
     sandbox: Path
     watcher: Listener = field(default_factory=Listener)
 
@@ -58,9 +61,13 @@ class Runner:
         entry = valid_project(self.checked, project_id)
         calendar = calendar_of(self.checked)
         period = calendar.period(period_id)
-        record(self.store, self.checked.definitions)
+        apply(self.store, self.checked)
         state = self.store.project_state(project_id)
         assert state is not None, "recording gives every project a state"
+        check_project_runs(project_id, state.status, state.conflicts)
+        known = known_datasets(self.store)
+        planner = Planner(self.checked, known, evaluator(self.session), self.sandbox)
+        bound = planner.bind(entry, state)
         run = self.store.create_run(
             project_id,
             state.version,
@@ -70,30 +77,61 @@ class Runner:
             reopen_reason=reopen_reason,
             initial_period_status=calendar.initial_status(period.identifier),
         )
-        try:
+        with ending(self.store, run):
             facts = RunFacts(run.id, period, run.as_of, run.run_timestamp, run.id_epoch_ms)
-            planner = Planner(self.checked, known_datasets(self.store), evaluator(lambda: self.spark), self.sandbox)
-            plan = planner.plan(entry, state, facts, sandbox=run.sandbox)
+            plan = planner.plan(bound, facts, sandbox=run.sandbox)
             started = self.store.start_run(run, self._snapshot(plan, entry))
-        except ProblemError as error:
-            self.store.fail_run(run, error.problem)
-            raise
-        return self._execute(started, plan)
+        written_down = entry.head.input_dataset_version is not None
+        return self._execute(started, plan, [] if written_down else list(superseded_input(plan, known)))
 
     def retry(self, run_id: str, *, reopen_reason: str | None = None) -> RunResult:
         """Runs a failed or cancelled run's snapshot again; outputs it finished are not written again."""
-        run = self.store.retry_run(run_id, reopen_reason=reopen_reason)
-        return self._execute(run, plan_again(run, self.store.snapshot(run_id), self.store))
+        before = self.store.run(run_id)
+        refuse_superseded(self.store, before)
+        initial = calendar_of(self.checked).initial_status(before.period)
+        run = self.store.retry_run(run_id, reopen_reason=reopen_reason, initial_period_status=initial)
+        with ending(self.store, run):
+            plan = plan_again(run, self.store.snapshot(run_id), self.store)
+        return self._execute(run, plan)
 
     def _snapshot(self, plan: Plan, entry: ProjectEntry) -> Snapshot:
         project = entry.project
         assert project is not None, "a valid project is whole"
         versions = {definition.id: definition.version for definition in self.store.all_latest("resolver")}
         engine = f"tallybook {version('tallybook')}, pyspark {version('pyspark')}"
-        return take_snapshot(plan, project, versions, engine, lambda place: fingerprint(self.spark, place))
+        return take_snapshot(plan, project, versions, engine, lambda place: fingerprint(self.session(), place))
 
-    def _execute(self, run: Run, plan: Plan) -> RunResult:
-        execution = Execution(self.store, self.spark, run, plan, calendar_of(self.checked), self.watcher)
+    def _execute(self, run: Run, plan: Plan, warnings: Sequence[str] = ()) -> RunResult:
+        with ending(self.store, run):
+            spark = self.session()
+        execution = Execution(self.store, spark, run, plan, calendar_of(self.checked), self.watcher)
+        for warning in warnings:
+            execution.warn(warning)
         frame = execution.execute()
         operations = self.store.operation_results(run.id)
         return RunResult(self.store.run(run.id), plan, operations, execution.outputs, execution.warnings, frame)
+
+
+def superseded_input(plan: Plan, known: Known) -> Iterator[str]:
+    """A warning where the input was registered by a run and newer rows are registered: who pinned it may not know."""
+    dataset = plan.input.dataset
+    newest = max(known.catalog.versions[dataset.id])
+    if (dataset.id, dataset.version) in known.registered and dataset.version < newest:
+        yield (
+            f"the input is version {dataset.version} of '{dataset.id}', version {newest} is registered; "
+            f"`tallybook activate {plan.project_id}` pins the newest"
+        )
+
+
+def refuse_superseded(store: Store, run: Run) -> None:
+    """A retry may not put old rows over those of a run that has completed meanwhile."""
+    done = store.runs(project_id=run.project_id, period=run.period, statuses=("completed",))
+    newer = next(
+        (other for other in done if other.id_epoch_ms > run.id_epoch_ms and other.sandbox == run.sandbox), None
+    )
+    if newer is not None and run.status != "completed":
+        raise fail(
+            "RunNotFound",
+            f"run {run.id} cannot be retried: run {newer.id} of the same project and period has completed since",
+            hint=f"tallybook run {run.project_id} --period {run.period}",
+        )

@@ -29,7 +29,7 @@ def take_snapshot(
     """The plan of a run as the store keeps it; `files_of` says what a place looks like now."""
     used = dict.fromkeys((source.dataset.id, source.dataset.version) for source in plan.locations)
     return Snapshot(
-        project=body_of(project),
+        project=body_of(project) | {"input_dataset_version": plan.input.dataset.version},
         project_version=plan.project_version,
         period=plan.facts.period.model_dump(mode="json"),
         as_of=plan.facts.as_of,

@@ -1,23 +1,28 @@
-"""Which columns of a dataset the operations of a project use: what a change of the dataset can break."""
+"""Which columns of a dataset version the operations of a project use: what a change of the dataset can break."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tallybook.expressions.reads import columns_read
 from tallybook.operations.aggregate import AggregateStep
 from tallybook.operations.append import AppendStep
 from tallybook.operations.base import Step
 from tallybook.operations.output import OutputStep
+from tallybook.operations.schema import SourceTable
 from tallybook.operations.update import UpdateStep
 from tallybook.project.bind import BoundProject
 
 
-def columns_used(bound: BoundProject, dataset_id: str) -> dict[int, set[str]]:
-    """By seq: bare names of the dataset's main table, and `alias.column` of the lookups of the input."""
+def columns_used(bound: BoundProject, dataset_id: str, version: int) -> dict[int, set[str]]:
+    """By seq: bare names of the dataset's main table, and `alias.column` of its own lookups where it is the input."""
     assert bound.input is not None
-    is_input = bound.input.dataset.id == dataset_id
-    return {step.seq: {*(_of_input(step) if is_input else ()), *_of_other(step, dataset_id)} for step in bound.steps}
+
+    def meant(source: SourceTable) -> bool:
+        return (source.dataset.id, source.dataset.version) == (dataset_id, version)
+
+    is_input = meant(bound.input)
+    return {step.seq: set(_of_input(step) if is_input else _of_other(step, meant)) for step in bound.steps}
 
 
 def _of_input(step: Step) -> Iterator[str]:
@@ -42,13 +47,16 @@ def _of_input(step: Step) -> Iterator[str]:
         yield from step.columns
 
 
-def _of_other(step: Step, dataset_id: str) -> Iterator[str]:
-    """Columns of a dataset a step joins or appends."""
+def _of_other(step: Step, meant: Callable[[SourceTable], bool]) -> Iterator[str]:
+    """Columns of a dataset a step joins, looks up or appends."""
+    read = [column for typed in step.expressions.values() for column in columns_read(typed)]
+    aliases = {lookup.alias for lookup in step.lookups if meant(lookup.source)}
+    for lookup in step.lookups:
+        if meant(lookup.source):
+            yield from (theirs for _own, theirs in lookup.pairs)
     if isinstance(step, UpdateStep):
-        aliases = {join.alias for join in step.joins if join.source.dataset.id == dataset_id}
-        read = (column for typed in step.expressions.values() for column in columns_read(typed))
-        yield from (column.column for column in read if column.table in aliases)
-    if isinstance(step, AppendStep) and step.source.dataset.id == dataset_id:
-        read = (column for typed in step.expressions.values() for column in columns_read(typed))
+        aliases |= {join.alias for join in step.joins if meant(join.source)}
+    yield from (column.column for column in read if column.table in aliases)
+    if isinstance(step, AppendStep) and meant(step.source):
         yield from (column.column for column in read)
         yield from (key.column for key in step.grouping.keys) if step.grouping else step.incoming

@@ -47,7 +47,7 @@ class Runs(Database):
             with self._write() as connection:
                 state = known_project(connection, project_id)
                 check_version(state, project_version)
-                check_project_runs(project_id, state.status)
+                check_project_runs(project_id, state.status, state.conflicts)
                 status = period_status(connection, calendar_id, period, initial_period_status)
                 check_period_runs(period, status, reopen_reason)
                 epoch_ms = _next_epoch_ms(connection)
@@ -259,7 +259,8 @@ def _check_retry(connection: sa.Connection, run: Run) -> None:
         raise fail(
             "RunNotFound", f"run {run.id} has no snapshot to continue from", hint="start a new run of the project"
         )
-    check_project_runs(run.project_id, known_project(connection, run.project_id).status)
+    state = known_project(connection, run.project_id)
+    check_project_runs(run.project_id, state.status, state.conflicts)
 
 
 def _owned_by(owner: Owner, moment: datetime) -> dict[str, Any]:
