@@ -42,7 +42,7 @@ class _Builder:
     """Of the main table of each dataset."""
 
     def build(self, count: int) -> Case:
-        self.wild = self.random.random() < 0.25
+        self.wild = self.random.random() < 0.4
         self._joinable("rates", "r", unique=self.random.random() < 0.85)
         self._joinable("names", "l", unique=self.random.random() < 0.9)
         self._main()
