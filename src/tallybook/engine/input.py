@@ -7,7 +7,6 @@ from pyspark.sql import functions as F
 
 from tallybook.engine.facts import RunFacts
 from tallybook.engine.tables import Tables
-from tallybook.model.columns import DELETED
 from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.rows.ids import POSITION, RowIds
 from tallybook.rows.system import is_active, kept, shaped, untouched
@@ -24,11 +23,9 @@ def input_rows(source: SourceTable, schema: WorkingSchema, tables: Tables, facts
 def other_rows(source: SourceTable, tables: Tables, facts: RunFacts, ids: RowIds) -> DataFrame:
     """Rows of a joined, looked-up or appended table: those that are not deleted, with their position."""
     frame = _current(source, tables, facts)
-    if DELETED in frame.columns:
-        frame = frame.filter(is_active())
     columns = {**source.table.business_types, **source.table.system_types}
     values = untouched(source.table.business_types) | _system(frame, source, facts, ids)
-    return frame.select(*shaped(columns, values), F.col(POSITION))
+    return frame.select(*shaped(columns, values), F.col(POSITION)).filter(is_active())
 
 
 def _current(source: SourceTable, tables: Tables, facts: RunFacts) -> DataFrame:

@@ -18,7 +18,7 @@ from pyspark.sql import types as T
 from tallybook.expressions.check import Typed, TypedCall, TypedCast, TypedColumn, TypedLiteral, argument
 from tallybook.expressions.registry import Building
 from tallybook.expressions.scope import Resolved
-from tallybook.model.columns import NULL, ColumnType
+from tallybook.model.columns import INTEGER, NULL, ColumnType
 
 SMALL = 12
 """Expressions of so many parts are copied where a function needs them more than once."""
@@ -107,4 +107,4 @@ def _literal(value: object, type: ColumnType) -> Column:
     if type.kind == "decimal":
         assert isinstance(value, int | Decimal)
         return _cast(F.lit(format(value, "f") if isinstance(value, Decimal) else str(value)), type)
-    return _cast(F.lit(value), type)
+    return _cast(F.lit(value), type) if type == INTEGER else F.lit(value)

@@ -44,7 +44,7 @@ class DeleteStep(Step):
         beside = with_lookups(frame, self, applying)
         chosen = selected(None if self.selector is None else applying.compiler.column(self.selector))
         values = {
-            DELETED: F.col(DELETED) | chosen,
+            DELETED: F.when(chosen, F.lit(True)).otherwise(F.col(DELETED)),
             UPDATED_AT: F.when(chosen, F.lit(applying.timestamp)).otherwise(F.col(UPDATED_AT)),
         }
         return without_joined(beside.withColumns(values), self)

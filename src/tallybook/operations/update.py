@@ -224,6 +224,8 @@ class UpdateStep(Step):
         from tallybook.rows.joins import Join, attach
         from tallybook.rows.system import selected
 
+        if not self.joins:
+            return frame
         aliases = {join.alias for join in self.joins}
         by_selector = self.selector is not None and not (tables_read(self.selector) & aliases)
         compiler = applying.compiler

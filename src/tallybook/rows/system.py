@@ -25,13 +25,13 @@ from tallybook.model.columns import (
 
 
 def is_active() -> Column:
-    """Rows that are not deleted. A NULL that came with the data means not deleted."""
-    return ~F.coalesce(F.col(DELETED), F.lit(False))
+    """Rows that are not deleted. `kept` has made a NULL that came with the data mean that."""
+    return ~F.col(DELETED)
 
 
 def selected(condition: Column | None) -> Column:
-    """Active rows for which the condition is true; NULL does not select."""
-    return is_active() if condition is None else is_active() & F.coalesce(condition, F.lit(False))
+    """Active rows for which the condition is true. For filters and WHEN, where NULL counts as not selected."""
+    return is_active() if condition is None else is_active() & condition
 
 
 def null(type: ColumnType) -> Column:
