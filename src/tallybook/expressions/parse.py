@@ -8,7 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lark import Lark, Token, Transformer, UnexpectedInput
 from lark.tree import Meta
@@ -29,7 +29,7 @@ def parse(source: SourceText | str) -> Node:
     if not text.text.strip():
         raise _error("the expression is empty", Span(text, 0, len(text.text)), "write a value, such as amount * 2")
     try:
-        node: Node = _TreeBuilder(text).transform(_grammar().parse(text.text))
+        node: Node = _TreeBuilder(text).transform(_grammar().parse(text.text)).value
     except UnexpectedInput as error:
         raise ProblemError([explain(error, text)]) from None
     except RecursionError:
@@ -95,7 +95,7 @@ def _grammar() -> Lark:
     return Lark(
         (Path(__file__).parent / "grammar.lark").read_text(encoding="utf-8"),
         parser="lalr",
-        propagate_positions=True,
+        keep_all_tokens=True,
         maybe_placeholders=False,
     )
 
@@ -125,131 +125,155 @@ def _unquote(text: str) -> str:
     return "".join(piece[1] if _ESCAPE.fullmatch(piece) else piece.replace(quote * 2, quote) for piece in pieces)
 
 
-class _TreeBuilder(Transformer[Token, Node]):
-    """Lark's tree to ours, bottom up."""
+class _Built(NamedTuple):
+    """What a rule was made into, and where it stands, parentheses included."""
+
+    value: Any
+    start_pos: int
+    end_pos: int
+
+
+_MEANING = {
+    *("NAME", "QUOTED", "INTEGER", "DECIMAL", "STRING", "SELECTOR", "COMPARISON"),
+    *("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "AND_FUNCTION", "OR_FUNCTION"),
+}
+"""The tokens that say more than their rule does."""
+
+
+class _TreeBuilder(Transformer[Token, _Built]):
+    """Lark's tree to ours, bottom up.
+
+    Places come from the first and last token of a rule: Lark would note them for every rule an expression passes
+    through, and take as long again for that as for parsing.
+    """
 
     def __init__(self, source: SourceText) -> None:
         super().__init__(visit_tokens=False)
         self._source = source
 
-    def __default__(self, data: str, children: list[Any], meta: Meta) -> Any:
+    def __default__(self, data: str, children: list[Token | _Built], _meta: Meta) -> _Built:
         """Every rule has a method; finding it here spares Lark a wrapper around each call."""
-        return getattr(self, f"on_{data}")(meta, children)
+        start, end = children[0].start_pos, children[-1].end_pos
+        assert start is not None and end is not None
+        kept = [child.value for child in children if isinstance(child, _Built) or child.type in _MEANING]
+        place = _Built(None, start, end)
+        return _Built(getattr(self, f"on_{data}")(place, kept), start, end)
 
-    def _span(self, meta: Meta) -> Span:
-        return Span(self._source, meta.start_pos, meta.end_pos)
+    def _span(self, place: _Built) -> Span:
+        return Span(self._source, place.start_pos, place.end_pos)
 
-    def _call(self, meta: Meta, name: str, args: list[Node], operator: bool = True) -> Call:
-        span = self._span(meta)
+    def _call(self, place: _Built, name: str, args: list[Node], operator: bool = True) -> Call:
+        span = self._span(place)
         depth = 1 + max((arg.depth for arg in args), default=0)
         if depth > MAX_DEPTH:
             raise _too_deep(span)
         return Call(name, tuple(args), operator, span=span, depth=depth)
 
-    def on_disjunction(self, meta: Meta, items: list[Node]) -> Node:
-        return self._call(meta, "OR", items)
+    def on_disjunction(self, place: _Built, items: list[Node]) -> Node:
+        return self._call(place, "OR", items)
 
-    def on_conjunction(self, meta: Meta, items: list[Node]) -> Node:
-        return self._call(meta, "AND", items)
+    def on_conjunction(self, place: _Built, items: list[Node]) -> Node:
+        return self._call(place, "AND", items)
 
-    def on_negation(self, meta: Meta, items: list[Node]) -> Node:
-        return self._call(meta, "NOT", items)
+    def on_negation(self, place: _Built, items: list[Node]) -> Node:
+        return self._call(place, "NOT", items)
 
-    def on_infix(self, meta: Meta, items: list[Node | Token]) -> Node:
+    def on_infix(self, place: _Built, items: list[Node | Token]) -> Node:
         left, operator, right = items
         name = {"==": "=", "!=": "<>"}.get(str(operator), str(operator))
-        return self._call(meta, name, [left, right])  # type: ignore[list-item]  # operands are nodes
+        return self._call(place, name, [left, right])  # type: ignore[list-item]  # operands are nodes
 
-    def on_minus(self, meta: Meta, items: list[Node]) -> Node:
+    def on_minus(self, place: _Built, items: list[Node]) -> Node:
         """A minus before a number belongs to it: the smallest integer has no positive counterpart."""
-        value = items[0].value if isinstance(items[0], Literal) else None
+        operand = items[-1]
+        value = operand.value if isinstance(operand, Literal) else None
         if isinstance(value, Decimal):
-            return Literal(value.copy_negate() if value else value, span=self._span(meta))
+            return Literal(value.copy_negate() if value else value, span=self._span(place))
         if isinstance(value, int) and not isinstance(value, bool):
-            return Literal(-value, span=self._span(meta))
-        return self._call(meta, "NEGATE", items)
+            return Literal(-value, span=self._span(place))
+        return self._call(place, "NEGATE", [operand])
 
-    def on_is_in(self, meta: Meta, items: list[Node | list[Node]]) -> Node:
+    def on_is_in(self, place: _Built, items: list[Node | list[Node]]) -> Node:
         subject, choices = items
-        return self._call(meta, "IN", [subject, *choices])  # type: ignore[list-item, misc]
+        return self._call(place, "IN", [subject, *choices])  # type: ignore[list-item, misc]
 
-    def on_between(self, meta: Meta, items: list[Node]) -> Node:
-        return self._call(meta, "BETWEEN", items)
+    def on_between(self, place: _Built, items: list[Node]) -> Node:
+        return self._call(place, "BETWEEN", items)
 
-    def on_like(self, meta: Meta, items: list[Node]) -> Node:
-        return self._call(meta, "LIKE", items)
+    def on_like(self, place: _Built, items: list[Node]) -> Node:
+        return self._call(place, "LIKE", items)
 
-    def on_is_null(self, meta: Meta, items: list[Node]) -> Node:
-        return self._call(meta, "IS NULL", items)
+    def on_is_null(self, place: _Built, items: list[Node]) -> Node:
+        return self._call(place, "IS NULL", items)
 
-    def on_is_not_in(self, meta: Meta, items: list[Node | list[Node]]) -> Node:
-        return self._call(meta, "NOT", [self.on_is_in(meta, items)])
+    def on_is_not_in(self, place: _Built, items: list[Node | list[Node]]) -> Node:
+        return self._call(place, "NOT", [self.on_is_in(place, items)])
 
-    def on_not_between(self, meta: Meta, items: list[Node]) -> Node:
-        return self._call(meta, "NOT", [self.on_between(meta, items)])
+    def on_not_between(self, place: _Built, items: list[Node]) -> Node:
+        return self._call(place, "NOT", [self.on_between(place, items)])
 
-    def on_not_like(self, meta: Meta, items: list[Node]) -> Node:
-        return self._call(meta, "NOT", [self.on_like(meta, items)])
+    def on_not_like(self, place: _Built, items: list[Node]) -> Node:
+        return self._call(place, "NOT", [self.on_like(place, items)])
 
-    def on_is_not_null(self, meta: Meta, items: list[Node]) -> Node:
-        return self._call(meta, "NOT", [self.on_is_null(meta, items)])
+    def on_is_not_null(self, place: _Built, items: list[Node]) -> Node:
+        return self._call(place, "NOT", [self.on_is_null(place, items)])
 
-    def on_arguments(self, _meta: Meta, items: list[Node]) -> list[Node]:
+    def on_arguments(self, _place: _Built, items: list[Node]) -> list[Node]:
         return items
 
-    def on_call(self, meta: Meta, items: list[Token | list[Node]]) -> Node:
+    def on_call(self, place: _Built, items: list[Token | list[Node]]) -> Node:
         args = items[1] if len(items) > 1 else []
-        return self._call(meta, str(items[0]).upper(), args, operator=False)  # type: ignore[arg-type]
+        return self._call(place, str(items[0]).upper(), args, operator=False)  # type: ignore[arg-type]
 
-    def on_call_star(self, meta: Meta, items: list[Token]) -> Node:
-        return self._call(meta, str(items[0]).upper(), [Star(span=self._span(meta))], operator=False)
+    def on_call_star(self, place: _Built, items: list[Token]) -> Node:
+        return self._call(place, str(items[0]).upper(), [Star(span=self._span(place))], operator=False)
 
-    def on_call_and(self, meta: Meta, items: list[Token | list[Node]]) -> Node:
-        return self._call(meta, "AND", items[1], operator=False)  # type: ignore[arg-type]
+    def on_call_and(self, place: _Built, items: list[Token | list[Node]]) -> Node:
+        return self._call(place, "AND", items[1], operator=False)  # type: ignore[arg-type]
 
-    def on_call_or(self, meta: Meta, items: list[Token | list[Node]]) -> Node:
-        return self._call(meta, "OR", items[1], operator=False)  # type: ignore[arg-type]
+    def on_call_or(self, place: _Built, items: list[Token | list[Node]]) -> Node:
+        return self._call(place, "OR", items[1], operator=False)  # type: ignore[arg-type]
 
-    def on_group(self, meta: Meta, items: list[Node]) -> Node:
+    def on_group(self, place: _Built, items: list[Node]) -> Node:
         node = items[0]
         if node.depth >= MAX_DEPTH:
-            raise _too_deep(self._span(meta))
+            raise _too_deep(self._span(place))
         return replace(node, depth=node.depth + 1)
 
-    def on_column(self, meta: Meta, items: list[Token]) -> Node:
-        return ColumnName(tuple(str(item).strip("`") for item in items), span=self._span(meta))
+    def on_column(self, place: _Built, items: list[Token]) -> Node:
+        return ColumnName(tuple(str(item).strip("`") for item in items), span=self._span(place))
 
-    def on_selector(self, meta: Meta, items: list[Token]) -> Node:
+    def on_selector(self, place: _Built, items: list[Token]) -> Node:
         name = str(items[0])[2:-2].strip()
         if not name:
-            raise _error("'{{}}' names no selector", self._span(meta), "write the name between: {{NAME}}")
-        return Named(name, span=self._span(meta))
+            raise _error("'{{}}' names no selector", self._span(place), "write the name between: {{NAME}}")
+        return Named(name, span=self._span(place))
 
-    def on_integer(self, meta: Meta, items: list[Token]) -> Node:
+    def on_integer(self, place: _Built, items: list[Token]) -> Node:
         digits = str(items[0]).lstrip("0") or "0"
-        return Literal(int(self._number(meta, digits)), span=self._span(meta))
+        return Literal(int(self._number(place, digits)), span=self._span(place))
 
-    def on_decimal(self, meta: Meta, items: list[Token]) -> Node:
+    def on_decimal(self, place: _Built, items: list[Token]) -> Node:
         whole, fraction = str(items[0]).split(".")
         digits = f"{whole.lstrip('0')}{fraction}"
-        self._number(meta, digits)
-        return Literal(Decimal(f"{whole}.{fraction}"), span=self._span(meta))
+        self._number(place, digits)
+        return Literal(Decimal(f"{whole}.{fraction}"), span=self._span(place))
 
-    def _number(self, meta: Meta, digits: str) -> str:
+    def _number(self, place: _Built, digits: str) -> str:
         if len(digits) > MAX_DIGITS:
             raise _error(
-                f"the number has {len(digits)} digits; at most {MAX_DIGITS} are kept exactly", self._span(meta)
+                f"the number has {len(digits)} digits; at most {MAX_DIGITS} are kept exactly", self._span(place)
             )
         return digits
 
-    def on_string(self, meta: Meta, items: list[Token]) -> Node:
-        return Literal(_unquote(str(items[0])), span=self._span(meta))
+    def on_string(self, place: _Built, items: list[Token]) -> Node:
+        return Literal(_unquote(str(items[0])), span=self._span(place))
 
-    def on_true(self, meta: Meta, _items: list[Token]) -> Node:
-        return Literal(True, span=self._span(meta))
+    def on_true(self, place: _Built, _items: list[Token]) -> Node:
+        return Literal(True, span=self._span(place))
 
-    def on_false(self, meta: Meta, _items: list[Token]) -> Node:
-        return Literal(False, span=self._span(meta))
+    def on_false(self, place: _Built, _items: list[Token]) -> Node:
+        return Literal(False, span=self._span(place))
 
-    def on_null(self, meta: Meta, _items: list[Token]) -> Node:
-        return Literal(None, span=self._span(meta))
+    def on_null(self, place: _Built, _items: list[Token]) -> Node:
+        return Literal(None, span=self._span(place))
