@@ -11,6 +11,7 @@ from tallybook.project.bind import bind_project
 from tallybook.project.changes import describe_changes
 from tallybook.project.checked import Checked
 from tallybook.runs.conflicts import stop_broken_projects
+from tallybook.runs.planner import valid_project
 from tallybook.runs.recording import bodies, known_datasets, record
 from tallybook.store.definitions import content_hash
 from tallybook.store.store import Store
@@ -64,7 +65,7 @@ def apply(store: Store, checked: Checked) -> Applied:
 def activate(store: Store, checked: Checked, project_id: str) -> ProjectState:
     """Records the files and makes a valid project count, pinned to the newest version of its input dataset."""
     apply(store, checked)
-    entry = checked.definitions.projects[project_id]
+    entry = valid_project(checked, project_id)
     catalog = known_datasets(store).catalog
     bound = bind_project(entry.head, entry.operations, catalog, entry.part)
     if bound.problems or bound.input is None:

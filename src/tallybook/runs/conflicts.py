@@ -64,8 +64,10 @@ def _of_input(project: Project, state: ProjectState, catalog: Catalog, unchanged
         return
     used = columns_used(_bound(project, state, unchanged), id, pinned)
     of_version = catalog.versions[id]
-    settled = _broken(of_version[pinned], of_version[state.reviewed_dataset_version or pinned], used)
-    changes = tuple(each for each in _broken(of_version[pinned], of_version[latest], used) if each not in settled)
+    reviewed = of_version[state.reviewed_dataset_version or pinned]
+    settled = {each.column for each in _broken(of_version[pinned], reviewed, used)}
+    found = _broken(of_version[pinned], of_version[latest], used)
+    changes = tuple(each for each in found if each.column not in settled)
     if changes:
         yield Conflict(dataset_id=id, from_version=pinned, to_version=latest, changes=changes)
 

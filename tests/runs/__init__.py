@@ -1,0 +1,1 @@
+"""Runs of whole workspaces, and the state they leave."""

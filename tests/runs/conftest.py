@@ -1,0 +1,32 @@
+"""Workspaces to run: a fresh one for each test, and for each module one that has run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.runs.kit import Books
+
+from tallybook.runs.runner import RunResult
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Books:
+    """Never applied; needs no Spark."""
+    return Books.at(tmp_path)
+
+
+@pytest.fixture
+def active(books: Books, spark: SparkSession) -> Books:
+    """The close is active; nothing has run."""
+    books.open().activate("close")
+    return books
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> tuple[Books, RunResult]:
+    """January closed once. Tests only look at it."""
+    books = Books.at(tmp_path_factory.mktemp("closed"))
+    books.open().activate("close")
+    return books, books.run()

@@ -1,0 +1,71 @@
+"""apply: what the files say becomes versions, said in words; nothing else does."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from tests.rules.kit import rule
+from tests.runs.kit import Books
+
+from tallybook.errors import ValidationError
+from tallybook.workspace import Workspace
+
+
+def words(workspace: Workspace, **options: bool) -> dict[str, tuple[str, ...]]:
+    return {f"{each.kind} {each.id} v{each.version}": each.words for each in workspace.apply(**options).changes}
+
+
+def test_everything_is_recorded_once(books: Books) -> None:
+    assert set(words(books.open())) == {
+        "datasource files v1",
+        "datasource warehouse v1",
+        "resolver by-month v1",
+        "resolver reference v1",
+        "dataset sales v1",
+        "dataset tiers v1",
+        "project close v1",
+        "project report v1",
+    }
+    for file in books.root.glob("*.yaml"):
+        os.utime(file, (0, 0))
+        file.write_text("# the same, said with a comment\n" + file.read_text())
+    assert words(books.open()) == {}
+
+
+def test_a_dry_run_says_it_and_records_nothing(books: Books) -> None:
+    assert len(words(books.open(), dry_run=True)) == 8
+    assert not (books.root / ".tallybook").exists(), "looking makes no store"
+    books.open().apply()
+    books.edit("tiers.yaml", "{name: tier, type: string}", "{name: tier, type: integer}")
+    books.edit("close.yaml", "seq: 20", "seq: 45")
+    expected = {
+        "dataset tiers v2": ("column tier: string → integer",),
+        "project close v2": ("operation 20 moved before 50", "operation 20 'Drop' is now number 45"),
+    }
+    assert words(books.open(), dry_run=True)["dataset tiers v2"] == expected["dataset tiers v2"]
+    changed = words(books.open(), dry_run=True)
+    assert changed["project close v2"][0] == "operation 20 moved before 50"
+    assert words(books.open(), dry_run=True) == changed, "a dry run changes nothing"
+    assert words(books.open()) == changed
+    assert words(books.open()) == {}
+
+
+@rule("BR-001", "BR-002", "BR-003")
+def test_reordering_an_active_project_makes_a_new_version_and_keeps_the_old(books: Books) -> None:
+    books.open().activate("close")
+    books.edit("close.yaml", "seq: 20", "seq: 45")
+    state = {each.project_id: each for each in books.open().apply().states}["close"]
+    assert (state.version, state.status) == (2, "draft")
+    with books.store() as store:
+        first, second = store.versions("project", "close")
+    assert [each["seq"] for each in first.body["operations"]] == [10, 20, 30, 40, 50]
+    assert sorted(each["seq"] for each in second.body["operations"]) == [10, 30, 40, 45, 50]
+
+
+def test_an_unfinished_project_is_recorded_but_what_it_stands_on_must_be_sound(books: Books) -> None:
+    books.edit("close.yaml", "amount = 0", "amuont = 0")
+    assert "project close v1" in words(books.open())
+    books.edit("sales.yaml", "type: string", "type: strnig")
+    with pytest.raises(ValidationError):
+        books.open().apply()
