@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from tallybook.errors import PROBLEM_TYPES
 from tallybook.expressions.functions import FAMILIES
 from tallybook.expressions.registry import FUNCTIONS, Function, load_functions
+from tallybook.operations.base import OPERATIONS
+from tallybook.project.entities import OTHER_NAMES
+from tallybook.project.schema import documents_schema, settings_schema
+from tallybook.scenarios.model import Scenario
 
 _GENERATED = "<!-- Generated from the registry: change the declaration, then run `pytest --update-golden`. -->"
 _TITLES = {
@@ -25,6 +32,13 @@ _NOTES = {
     "aggregates": "They stand in `aggregate` and in the `aggregation` of `append`, and pass over NULLs. "
     "In the examples `amount` is 10.00, 20.50 and NULL in three rows.",
 }
+_EXPRESSIONS = {"expression", "on", "selector", "source_selector", "when"}
+"""The keys whose text is an expression of the language."""
+_TOLD_ELSEWHERE: dict[str, tuple[str, ...]] = {
+    "project": ("Update", "Aggregate", "Append", "Delete", "Output"),
+    "scenario": ("Project", "Dataset", "Resolver", "FileRows"),
+}
+_WORDS = {"integer": "number", "number": "number", "boolean": "true or false", "object": "mapping"}
 _WHEN = {"check": "before a run", "run": "during a run"}
 
 
@@ -59,6 +73,92 @@ def problems_page() -> str:
         _table(("Type", "Code", "Found", "Meaning"), rows),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def filled(page: str, tables: Mapping[str, str]) -> str:
+    """A page with what stands between `<!-- table: NAME -->` and `<!-- end -->` written anew."""
+    marked = re.compile(r"(<!-- table: (\S+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
+    return marked.sub(lambda found: f"{found[1]}\n{tables[found[2]]}\n\n", page)
+
+
+def key_tables() -> dict[str, str]:
+    """The keys of the settings, of every kind of document, and of the arguments of every operation."""
+    settings, documents = settings_schema(), documents_schema({"scenario": Scenario})
+    known = documents["$defs"]
+    tables = {"settings": _Keys(settings["$defs"]).table(settings)}
+    for kind, body in documents["properties"].items():
+        tables[kind] = _Keys(known, closed=_TOLD_ELSEWHERE.get(kind, ())).table(body)
+    shared = dict(known["Update"]["properties"])
+    shared["type"] = shared["type"] | {"enum": list(OPERATIONS)}
+    tables["operation"] = _Keys(known, closed=("UpdateArguments",)).table(known["Update"] | {"properties": shared})
+    for name, operation in OPERATIONS.items():
+        tables[name] = _Keys(known).table(known[operation.__name__]["properties"]["arguments"])
+    return tables
+
+
+@dataclass
+class _Keys:
+    """Collects the keys of a JSON Schema, those of nested mappings included, each with what can stand there."""
+
+    known: Mapping[str, Any]
+    closed: Collection[str] = ()
+    """Definitions told elsewhere; one that was told is not told again."""
+    rows: dict[str, tuple[list[str], str, str]] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+
+    def table(self, schema: Mapping[str, Any]) -> str:
+        self._collect(schema, "")
+        rows = [(_code(key), " or ".join(values), *rest) for key, (values, *rest) in self.rows.items()]
+        return _table(("Key", "Value", "Default", "Meaning"), rows) if rows else "It has no arguments."
+
+    def _collect(self, schema: Mapping[str, Any], path: str) -> None:
+        """The keys of whatever mappings a value may be: itself, one of several, or the items of a list."""
+        for choice in (*schema.get("oneOf", ()), *schema.get("anyOf", ())):
+            if "required" not in choice:
+                self._collect(choice, path)
+        name = schema.get("$ref", "").rpartition("/")[2]
+        if name and name not in self.closed and name not in self.told:
+            self.told.add(name)
+            self._collect(self.known[name], path)
+        if "items" in schema:
+            self._collect(schema["items"], f"{path}[]")
+        if isinstance(schema.get("additionalProperties"), dict):
+            self._collect(schema["additionalProperties"], f"{path}.NAME")
+        either = [rule["oneOf"][0] for rule in schema.get("allOf", ()) if "oneOf" in rule]
+        required = {key for part in (schema, *either) for key in part.get("required", ())}
+        for key, value in schema.get("properties", {}).items():
+            if key not in OTHER_NAMES.values():
+                self._note(f"{path}.{key}".removeprefix("."), key, value, key in required)
+
+    def _note(self, path: str, key: str, value: Mapping[str, Any], required: bool) -> None:
+        given = value.get("default")
+        simple = "" if given is None or isinstance(given, dict | list) else _written(given)
+        values, *_ = self.rows.setdefault(path, ([], "required" if required else simple, value.get("description", "")))
+        words = _value(key, value)
+        if words not in values:
+            values.append(words)
+        self._collect(value, path)
+
+
+def _value(key: str, schema: Mapping[str, Any]) -> str:
+    """What can stand at a key, in words."""
+    kind, choices = schema.get("type"), schema.get("anyOf") or schema.get("oneOf")
+    if "enum" in schema or "const" in schema:
+        return ", ".join(_code(each) for each in schema.get("enum", [schema.get("const")]))
+    if key in _EXPRESSIONS:
+        return "expression"
+    if choices:
+        words = dict.fromkeys(_value(key, choice) for choice in choices)
+        return " or ".join(word for word in words if "text" not in words or word not in _WORDS.values())
+    if kind == "array":
+        return f"list of {_value(key, schema['items'])}".replace("mapping", "mappings")
+    if "$ref" in schema:
+        return "mapping"
+    return _WORDS.get(str(kind), str(schema.get("format", "text")))
+
+
+def _written(value: object) -> str:
+    return _code(str(value).lower() if isinstance(value, bool) else f'"{value}"' if value in ("", ",") else str(value))
 
 
 def _function_row(function: Function) -> Sequence[str]:

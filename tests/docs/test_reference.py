@@ -1,0 +1,93 @@
+"""The reference pages have the tables the code gives, a section for each command, and examples that hold."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from ruamel.yaml import YAML
+from tests.docs.page import DOCS
+
+from tallybook.cli import main
+from tallybook.cli.app import app
+from tallybook.model.dataset import Dataset
+from tallybook.operations.base import OPERATIONS
+from tallybook.project.bind import bind_project
+from tallybook.project.catalog import Catalog
+from tallybook.project.model import Project
+from tallybook.reference import filled, key_tables
+
+REFERENCE = DOCS / "reference"
+OPERATIONS_PAGE, FILES_PAGE = REFERENCE / "operations.md", REFERENCE / "workspace-files.md"
+COMMAND_PAGE = REFERENCE / "command-line.md"
+EVERYWHERE = {"--workspace", "-w", "--json", "--help", "-h"}
+
+
+@pytest.mark.parametrize("page", [OPERATIONS_PAGE, FILES_PAGE], ids=lambda page: page.stem)
+def test_the_tables_of_a_page_are_current(page: Path, golden: Any) -> None:
+    golden(page, filled(page.read_text(encoding="utf-8"), key_tables()))
+
+
+def test_every_table_is_on_a_page() -> None:
+    pages = OPERATIONS_PAGE.read_text(encoding="utf-8") + FILES_PAGE.read_text(encoding="utf-8")
+    assert sorted(re.findall(r"<!-- table: (\S+) -->", pages)) == sorted(key_tables())
+
+
+def table(name: str, **columns: str) -> Dataset:
+    listed = [{"name": column, "type": type} for column, type in columns.items()]
+    return Dataset.model_validate(
+        {"id": name, "name": name, "main_table": {"name": name.replace("-", "_"), "columns": listed}}, strict=False
+    )
+
+
+def test_the_examples_of_operations_are_valid() -> None:
+    """One after the other, as a project over a small ledger."""
+    blocks = re.findall(r"```yaml\n(.*?)```", OPERATIONS_PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    operations = [operation for block in blocks for operation in YAML(typ="safe").load(block)["operations"]]
+    assert {operation["type"] for operation in operations} == set(OPERATIONS)
+    datasets = [
+        table("lines", region="string", currency="string", amount="decimal(18,2)"),
+        table("fx-rates", currency="string", rate="decimal(18,6)"),
+        table("budgets", region="string", budget_version="string", amount="decimal(18,2)"),
+    ]
+    body = {"id": "p", "name": "p", "input_dataset_id": "lines", "operations": operations}
+    project = Project.model_validate(body, strict=False)
+    bound = bind_project(project, project.in_order(), Catalog.of({each.id: each for each in datasets}))
+    assert list(bound.problems) == []
+
+
+def commands() -> dict[str, set[str]]:
+    """Every command with the options it alone has."""
+    assert main.MODULES
+    found: dict[str, set[str]] = {}
+
+    def walk(group: Any, prefix: str) -> None:
+        for name, command in group.commands.items():
+            if hasattr(command, "commands"):
+                walk(command, f"{prefix}{name} ")
+            else:
+                found[prefix + name] = {option for each in command.params for option in each.opts if option[0] == "-"}
+
+    walk(typer.main.get_command(app), "")
+    return {name: options - EVERYWHERE for name, options in found.items()}
+
+
+def sections() -> dict[str, set[str]]:
+    """Every section about a command with the options in the first column of its table."""
+    text = COMMAND_PAGE.read_text(encoding="utf-8")
+    parts = re.split(r"^## `tallybook ([a-z ]+)`\n", text, flags=re.MULTILINE)[1:]
+    return {
+        name: {option for cell in re.findall(r"^\| (`-.*?) \|", body, re.MULTILINE) for option in _options(cell)}
+        for name, body in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def _options(cell: str) -> list[str]:
+    return re.findall(r"(?<=`)--?[\w-]+", cell)
+
+
+def test_every_command_is_described_with_all_its_options() -> None:
+    assert sections() == commands()
