@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 PRIVATE = ".tallybook"
 """The folder of a workspace that belongs to the product."""
-
-LATER_CHECKS: tuple[Callable[[Checked], Iterable[Problem]], ...] = ()
-"""Checks of documents that packages after `project` define, such as scenarios."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +69,15 @@ class Workspace:
     def validate(self, projects: Sequence[str] = ()) -> list[Problem]:
         """Every problem, in file order; with `projects`, without what is wrong with other projects only."""
         self._known_project(*projects)
-        later = [problem for one in LATER_CHECKS for problem in one(self.checked)]
-        problems = sorted([*self.checked.problems, *later], key=file_order)
+        problems = sorted([*self.checked.problems, *self._scenario_problems()], key=file_order)
         return [problem for problem in problems if not projects or problem.project in (None, *projects)]
+
+    def _scenario_problems(self) -> Iterable[Problem]:
+        if not self.definitions.scenarios:
+            return ()
+        from tallybook.scenarios.check import check_scenarios
+
+        return check_scenarios(self.checked)
 
     def plan(self, project: str, period: str, as_of: date | None = None) -> Plan:
         """What a run would do: versions, places and schemas. Writes nothing."""

@@ -188,7 +188,9 @@ def test_validate_starts_no_java(sound: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["validate"], ["expr", "1 + 1"], ["schema"]])
-def test_checking_loads_neither_spark_nor_a_database(command: list[str], sound: Path) -> None:
+def test_checking_loads_neither_spark_nor_a_database(command: list[str], tmp_path: Path) -> None:
+    """Also where there are scenarios to check."""
+    assert main(["init", str(tmp_path)]) == 0
     program = (
         "import sys\nfrom tallybook.cli.main import main\ncode = main(sys.argv[1:])\n"
         "heavy = [name for name in ('pyspark', 'sqlalchemy', 'alembic', 'deltalake', 'pandas', 'rich') "
@@ -196,7 +198,7 @@ def test_checking_loads_neither_spark_nor_a_database(command: list[str], sound: 
         "sys.exit(f'loaded: {heavy}' if heavy else code)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, *command, "--workspace", str(sound)],
+        [sys.executable, "-c", program, *command, "--workspace", str(tmp_path)],
         capture_output=True,
         text=True,
         check=False,

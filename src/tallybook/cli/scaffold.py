@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tallybook.cli.schema import whole_schema
 from tallybook.errors import UsageError
 from tallybook.project.load import find_root
-from tallybook.project.schema import documents_schema, settings_schema
+from tallybook.project.schema import settings_schema
 
 _SCHEMA, _SETTINGS_SCHEMA = "schema/tallybook.schema.json", "schema/settings.schema.json"
 _KINDS = ("datasets", "places", "projects", "scenarios")
@@ -173,7 +174,7 @@ def _files(name: str) -> dict[str, str]:
         "data/sales/2026-01.csv": _DATA,
         ".gitignore": _IGNORE,
         ".vscode/settings.json": _json({"yaml.schemas": _bindings()}),
-        _SCHEMA: _json(documents_schema()),
+        _SCHEMA: _json(whole_schema()),
         _SETTINGS_SCHEMA: _json(settings_schema()),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +17,14 @@ def schema(
     json: JsonOption = False,
 ) -> None:
     """Print the JSON Schema of the YAML documents, for editors. It is JSON with and without --json."""
-    from tallybook.project.schema import documents_schema, settings_schema
+    from tallybook.project.schema import settings_schema
 
-    emit(settings_schema() if settings else documents_schema())
+    emit(settings_schema() if settings else whole_schema())
+
+
+def whole_schema() -> dict[str, Any]:
+    """The schema of every kind of document, scenarios included."""
+    from tallybook.project.schema import documents_schema
+    from tallybook.scenarios.model import Scenario
+
+    return documents_schema({"scenario": Scenario})
