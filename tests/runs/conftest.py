@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.runs.forks import Forks
 from tests.runs.kit import Books
+from tests.store.conftest import new_database, postgresql  # noqa: F401  # fixtures
 
 from tallybook.runs.runner import RunResult
 
@@ -30,3 +33,11 @@ def closed(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> tup
     books = Books.at(tmp_path_factory.mktemp("closed"))
     books.open().activate("close")
     return books, books.run()
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """A process that makes runs in forks of itself."""
+    process = Forks()
+    yield process
+    process.stop()

@@ -6,9 +6,11 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
+from deltalake import DeltaTable
 from tests.rules.kit import rule
 from tests.runs.kit import JANUARY, Books, delta_rows, parquet_rows
 
+from tallybook.errors import RunError
 from tallybook.runs.runner import RunResult
 
 Closed = tuple[Books, RunResult]
@@ -103,7 +105,7 @@ def test_a_registered_output_is_version_one_and_says_who_made_it(closed: Closed)
     assert [(each["name"], each["type"]) for each in body["main_table"]["columns"]] == [
         ("id", "string"),
         ("tier", "string"),
-        ("net", "decimal(23,2)"),
+        ("net", "decimal(12,2)"),
     ]
 
 
@@ -127,15 +129,11 @@ def test_modes_and_an_empty_result(active: Books) -> None:
     first = active.run()
     assert [output.rows_written for output in first.outputs][2:] == [4, 0, 4]
     assert delta_rows(active.root / "none.delta") == []
-    from deltalake import DeltaTable
-
     assert [(field.name, str(field.type)) for field in DeltaTable(active.root / "none.delta").schema().fields] == [
-        ("net", 'PrimitiveType("decimal(23,2)")'),
+        ("net", 'PrimitiveType("decimal(12,2)")'),
         ("id", 'PrimitiveType("string")'),
     ]
     assert (active.root / "once" / "202601.csv").read_text().splitlines()[0] == "id"
-    from tallybook.errors import RunError
-
     with pytest.raises(RunError, match="is already there") as failed:
         active.run()
     assert failed.value.problem.type == "WriteFailed" and failed.value.problem.seq == 80

@@ -1,0 +1,176 @@
+"""Many real processes over one Spark: a process starts a session once and forks a child for each run asked of it.
+
+Each child talks to the JVM over a connection of its own, has a store of its own open, is its run's owner and may be
+killed; the session outlives it. delta-rs refuses to work in forks of a process that has used it, which is why the
+session of the tests themselves cannot be the one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import IO, Any
+
+SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run to make in a process of its own, and the moment to be killed at."""
+
+    root: str
+    period: str
+    project: str = "close"
+    dies: str | None = None
+
+
+class Forks:
+    """The process that forks."""
+
+    def __init__(self) -> None:
+        root = Path(__file__).parents[2]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.runs.forks"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=root,
+        )
+
+    def run(self, *jobs: Job) -> list[str]:
+        """What came of each: `completed`, the type of the problem, or `killed`. All begin at once; those that got a
+        run go on when every other has been refused one."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(json.dumps([asdict(job) for job in jobs]) + "\n")
+        self.process.stdin.flush()
+        answer: list[str] = json.loads(self.process.stdout.readline())
+        return answer
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+
+MOMENTS = {
+    "loading": ("before", "tallybook.engine.tables", "read_all"),
+    "computing": ("before", "tallybook.operations.output:OutputStep", "projected"),
+    "writing": ("after", "tallybook.storage.commit", "stage"),
+    "committing": ("before", "tallybook.storage.commit", "_commit"),
+    "committed": ("after", "tallybook.storage.commit", "_commit"),
+    "registering": ("before", "tallybook.store.store:Store", "register_dataset"),
+    "registered": ("after", "tallybook.store.store:Store", "register_dataset"),
+    "publishing": ("before", "tallybook.storage.plain", "publish"),
+    "published": ("after", "tallybook.storage.plain", "publish"),
+    "completing": ("before", "tallybook.store.store:Store", "complete_run"),
+}
+"""When a child dies: before or after something is called."""
+
+
+def _die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _die_at(moment: str) -> None:
+    when, owner, name = MOMENTS[moment]
+    found = resolve_name(owner)
+    real = getattr(found, name)
+    setattr(found, name, _die if when == "before" else lambda *args, **options: _die(real(*args, **options)))
+
+
+def _serve() -> None:
+    from tallybook.engine.session import get_session
+    from tallybook.model.settings import SparkSettings
+
+    conf = {"spark.driver.memory": "512m", "spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
+    spark = get_session(SparkSettings(master="local[2]", conf=conf))
+    for line in sys.stdin:
+        jobs = [Job(**each) for each in json.loads(line)]
+        print(json.dumps(_all(spark, jobs)), flush=True)
+
+
+def _all(spark: Any, jobs: Sequence[Job]) -> list[str]:
+    children = [_Child(spark, job) for job in jobs]
+    waiting = list(children)
+    while any(child.word is None for child in waiting):
+        heard, _, _ = select.select([child.hears for child in waiting if child.word is None], [], [], SECONDS)
+        assert heard, "a child is silent"
+        for child in waiting:
+            if child.hears in heard:
+                child.word = child.hears.readline().strip() or "killed"
+    for child in children:
+        child.says.write("go\n")
+        child.says.flush()
+    return [child.end() for child in children]
+
+
+class _Child:
+    """One fork, with a pipe each way."""
+
+    def __init__(self, spark: Any, job: Job) -> None:
+        self.word: str | None = None
+        heard, said, told, asked = *os.pipe(), *os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                _run(spark, job, os.fdopen(told), os.fdopen(said, "w"))
+            finally:
+                os._exit(0)
+        os.close(said)
+        os.close(told)
+        self.hears: IO[str] = os.fdopen(heard)
+        self.says: IO[str] = os.fdopen(asked, "w")
+
+    def end(self) -> str:
+        last = self.hears.readline().strip() if self.word == "running" else self.word
+        _, status = os.waitpid(self.pid, 0)
+        return "killed" if os.WIFSIGNALED(status) else last or "nothing"
+
+
+def _run(spark: Any, job: Job, hears: IO[str], says: IO[str]) -> None:
+    from tallybook.engine.pipeline import Pipeline
+    from tallybook.errors import ProblemError
+    from tallybook.workspace import Workspace
+
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    kept = _own_connection(spark)
+    real = Pipeline.run
+
+    def announced(*args: Any, **options: Any) -> Any:
+        print("running", file=says, flush=True)
+        hears.readline()
+        return real(*args, **options)
+
+    Pipeline.run = announced  # type: ignore[method-assign]
+    if job.dies is not None:
+        _die_at(job.dies)
+    outcome: str
+    try:
+        outcome = Workspace.open(job.root).run(job.project, job.period).run.status
+    except ProblemError as error:
+        outcome = error.problem.type if error.problem.type == "ConcurrentRun" else str(error)
+    except Exception as error:
+        outcome = repr(error)
+    print(outcome.replace("\n", " "), file=says, flush=True)
+    del kept
+
+
+def _own_connection(spark: Any) -> object:
+    """A new connection for this process; the parent's are kept untouched, for closing one would close it for both."""
+    client = spark.sparkContext._gateway._gateway_client
+    kept = client.thread_connection, list(client.deque)
+    client.thread_connection = threading.local()
+    client.deque.clear()
+    return kept
+
+
+if __name__ == "__main__":
+    _serve()

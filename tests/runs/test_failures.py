@@ -1,0 +1,149 @@
+"""Runs that fail, are cancelled or retried."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rules.kit import rule
+from tests.runs.kit import JANUARY, Books, parquet_rows
+
+from tallybook.errors import Problem, ProblemError, RunError, StoreError
+from tallybook.model.run import Run
+from tallybook.runs import execute, runner
+from tallybook.store.store import Store
+
+BROKEN = """
+    - seq: 45
+      name: Number
+      type: update
+      arguments: {assignments: [{column: n, expression: TO_INTEGER(id)}]}
+    """
+
+
+def last_run(books: Books) -> Run:
+    with books.store() as store:
+        return store.runs(limit=1)[0]
+
+
+@rule("BR-011")
+def test_a_failing_operation_is_named_and_what_was_written_stays(active: Books) -> None:
+    active.add_operation(BROKEN)
+    active.open().activate("close")
+    with pytest.raises(RunError) as failed:
+        active.run()
+    problem = failed.value.problem
+    assert (problem.type, problem.seq, problem.operation) == ("EvaluationError", 45, "Number")
+    assert "'a' is not a valid integer" in problem.message
+    run = last_run(active)
+    assert failed.value.run_id == run.id
+    assert (run.status, run.last_completed_operation) == ("failed", 40)
+    assert run.problem is not None and run.problem["seq"] == 45
+    assert active.ledger() == JANUARY, "outputs already written stay"
+    assert not (active.root / "reports").exists()
+    with active.store() as store:
+        assert [each.seq for each in store.operation_results(run.id)] == [10, 20, 30, 40]
+        assert [(each.seq, each.committed) for each in store.output_results(run.id)] == [(30, True), (50, False)]
+
+
+@rule("APPEND_008")
+def test_a_bad_value_is_named_with_its_file_and_column(active: Books) -> None:
+    append = "- {seq: 5, name: More, type: append, arguments: {source: {dataset_id: extra}}}"
+    (active.root / "extra.yaml").write_text(
+        "dataset: {id: extra, name: E, main_table: {name: extra, columns: [{name: amount, type: integer}]}}\n"
+    )
+    (active.root / "data" / "extra.csv").write_text("amount\n1\nmany\n")
+    active.edit("close.yaml", "    - seq: 10", f"    {append}\n    - seq: 10")
+    active.open().activate("close")
+    with pytest.raises(RunError) as failed:
+        active.run()
+    problem = failed.value.problem
+    assert problem.type == "DataLoadError"
+    assert "extra.csv" in problem.message and "amount" in problem.message and "many" in problem.message
+    assert last_run(active).status == "failed"
+
+
+def test_a_missing_place_fails_the_run_with_its_id(active: Books) -> None:
+    with pytest.raises(RunError) as failed:
+        active.run(period="2026-03")
+    assert failed.value.problem.type == "DataNotFound"
+    run = last_run(active)
+    assert (failed.value.run_id, run.status, run.last_completed_operation) == (run.id, "failed", None)
+
+
+def test_a_retry_goes_on_where_the_run_failed(active: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = execute.write
+
+    def no_reports(*args: object, **options: object) -> object:
+        if options["seq"] == 50:
+            raise RunError([Problem("WriteFailed", "the disk is full")])
+        return real(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(execute, "write", no_reports)
+    with pytest.raises(RunError, match="the disk is full"):
+        active.run()
+    failed = last_run(active)
+    assert (failed.status, failed.last_completed_operation) == ("failed", 40)
+
+    monkeypatch.setattr(execute, "write", real)
+    active.edit("close.yaml", "exclude_columns: [_labels]", "exclude_columns: [_labels, tier]")
+    done = active.open().retry(failed.id)
+    assert (done.run.id, done.run.attempt, done.run.status) == (failed.id, 2, "completed")
+    assert active.ledger() == JANUARY
+    assert delta_versions(active) == 1, "the finished output was not written again"
+    assert "tier" in done.outputs[1].columns_written, "the snapshot counts, not the files as they are now"
+    assert len(parquet_rows(active.root / "reports" / "2026-01", "id")) == 5
+    with pytest.raises(StoreError, match="completed"):
+        active.open().retry(failed.id)
+
+
+def delta_versions(books: Books) -> int:
+    return len(list((books.root / "warehouse" / "ledger" / "_delta_log").glob("*.json")))
+
+
+def test_a_run_overtaken_by_a_later_one_is_not_retried(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    with books.store() as store:
+        books.open().apply()
+        overtaken = begin(store)
+        store.fail_run(overtaken, Problem("WriteFailed", "the disk is full"))
+        later = begin(store)
+        with store._write() as connection:
+            connection.exec_driver_sql(f"UPDATE runs SET status = 'completed' WHERE id = '{later.id}'")
+    with pytest.raises(ProblemError, match=f"run {later.id} of the same project and period has completed since"):
+        books.open().retry(overtaken.id)
+
+
+def begin(store: Store) -> Run:
+    from datetime import date
+
+    return store.create_run("close", 1, "2026-01", calendar_id="gregorian", as_of=date(2026, 1, 1))
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, RuntimeError, StoreError])
+def test_no_run_stays_active_when_planning_stops(
+    books: Books, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
+) -> None:
+    """In a notebook the process lives on: a run left queued would stand in the way until it ends."""
+
+    def stop(*_: object) -> None:
+        raise kind("stopped")
+
+    monkeypatch.setattr(runner, "take_snapshot", stop)
+    monkeypatch.setattr(runner, "evaluator", lambda _session: stop)
+    with pytest.raises(RunError if kind is RuntimeError else kind):
+        books.run()
+    assert last_run(books).status == ("cancelled" if kind is KeyboardInterrupt else "failed")
+
+
+def test_a_failed_registration_is_a_warning(active: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise StoreError("the store is full")
+
+    monkeypatch.setattr(Store, "register_dataset", refuse)
+    result = active.run()
+    expected = "output 30 was written but not registered as 'ledger': the store is full"
+    assert (result.run.status, list(result.warnings)) == ("completed", [expected])
+    assert active.ledger() == JANUARY
+    with active.store() as store:
+        assert [event.detail for event in store.run_events(result.run.id) if event.event == "warning"] == [
+            {"message": expected}
+        ]
+        assert store.output_results(result.run.id)[0].dataset_version is None
