@@ -89,7 +89,7 @@ class Workspace:
         entry = valid_project(self.checked, project)
         span = calendar_of(self.checked).period(period)
         facts = RunFacts("plan", span, as_of or span.start_date, datetime.now(UTC), 0)
-        with self._recorded_store() as store:
+        with self.recorded() as store:
             known = previewed_datasets(store, self.definitions)
             state = previewed_state(store, self.definitions, project)
         planner = Planner(self.checked, known, evaluator(lambda: self.session), self.sandbox)
@@ -118,7 +118,7 @@ class Workspace:
         from tallybook.runs.apply import Applied, apply, differences
 
         if dry_run:
-            with self._recorded_store() as existing:
+            with self.recorded() as existing:
                 states = existing.project_states() if existing is not None else ()
                 return Applied(differences(existing, self.checked), states)
         with self.store() as store:
@@ -176,7 +176,7 @@ class Workspace:
         return Runner(self.checked, store, lambda: self.session, self.sandbox, watcher or Listener())
 
     @contextmanager
-    def _recorded_store(self) -> Iterator[Store | None]:
+    def recorded(self) -> Iterator[Store | None]:
         """The store if there is one already: looking must not make one."""
         settings = self.definitions.settings
         elsewhere = (settings is not None and settings.store is not None) or "TALLYBOOK_STORE" in os.environ
@@ -206,6 +206,15 @@ class Workspace:
             "calendar": len(found.calendars),
             "scenario": len(found.scenarios),
         }
+
+    def check_names(self, project: str | None, period: str | None) -> None:
+        """Refuses a project or period that does not exist; nothing to refuse about one not named."""
+        from tallybook.runs.planner import calendar_of
+
+        if project is not None:
+            self._known_project(project)
+        if period is not None:
+            calendar_of(self.checked).period(period)
 
     def _known_project(self, *ids: str) -> None:
         missing = [self._no_project(id) for id in ids if id not in self.definitions.projects]

@@ -24,27 +24,28 @@ def datasets(
     from tallybook.errors import did_you_mean, fail
     from tallybook.workspace import Workspace
 
-    with Workspace.open(workspace).store() as store:
+    with Workspace.open(workspace).recorded() as store:
+        recorded = store.all_latest("dataset") if store is not None else ()
         if dataset is None:
-            found = store.all_latest("dataset")
+            facts = [_facts(store, each) for each in recorded] if store is not None else []
             if json:
-                emit({"datasets": [_facts(store, each) for each in found]})
+                emit({"datasets": facts})
                 return
-            for each in found:
-                status = each.body.get("status", "active")
-                say(f"{each.id}  {counted(each.version, 'version')}  {status}  {_origin(store, each)}")
-            if not found:
+            for each in facts:
+                say(f"{each['id']}  {counted(each['version'], 'version')}  {each['status']}  {_origin(each)}")
+            if not recorded:
                 say("no datasets are recorded; `tallybook apply` records the files")
             return
-        versions = store.versions("dataset", dataset)
-        if not versions:
-            known = [each.id for each in store.all_latest("dataset")]
-            raise fail("DatasetNotFound", f"no dataset '{dataset}' is recorded", hint=did_you_mean(dataset, known))
-        if json:
-            emit({"dataset": dataset, "versions": [_facts(store, each) for each in versions]})
-            return
-        for each in versions:
-            _say_version(store, each)
+        versions = store.versions("dataset", dataset) if store is not None else ()
+        if store is None or not versions:
+            hint = did_you_mean(dataset, [each.id for each in recorded])
+            raise fail("DatasetNotFound", f"no dataset '{dataset}' is recorded", hint=hint or "run `tallybook apply`")
+        facts = [_facts(store, each) for each in versions]
+    if json:
+        emit({"dataset": dataset, "versions": facts})
+        return
+    for each in facts:
+        _say_version(each)
 
 
 def _facts(store: Store, definition: Definition) -> dict[str, Any]:
@@ -52,6 +53,7 @@ def _facts(store: Store, definition: Definition) -> dict[str, Any]:
     return {
         "id": definition.id,
         "version": definition.version,
+        "status": definition.body.get("status", "active"),
         "created_at": definition.created_at,
         "definition": definition.body,
         "registered_by": {"run_id": made.run_id, "seq": made.seq} if made else None,
@@ -59,19 +61,21 @@ def _facts(store: Store, definition: Definition) -> dict[str, Any]:
     }
 
 
-def _origin(store: Store, definition: Definition) -> str:
-    made = store.registration(definition.id, definition.version)
-    return f"registered by run {made.run_id}, output {made.seq}" if made else "from a file"
+def _origin(facts: dict[str, Any]) -> str:
+    made = facts["registered_by"]
+    return f"registered by run {made['run_id']}, output {made['seq']}" if made else "from a file"
 
 
-def _say_version(store: Store, definition: Definition) -> None:
-    made_at = f"{definition.created_at:%Y-%m-%d %H:%M:%S}"
-    say(f"{definition.id} v{definition.version}, {made_at}, {_origin(store, definition)}")
-    made = store.registration(definition.id, definition.version)
-    if made is not None:
-        pinned = f" at version {made.reads['version']}" if made.reads.get("version") is not None else ""
-        say(f"  rows: {made.reads['source']['type']} {made.reads['target']}{pinned}")
-    table = definition.body["main_table"]
+def _say_version(facts: dict[str, Any]) -> None:
+    say(f"{facts['id']} v{facts['version']}, {facts['created_at']:%Y-%m-%d %H:%M:%S}, {_origin(facts)}")
+    reads = facts["reads"]
+    if reads is not None:
+        pinned = f" at version {reads['version']}" if reads.get("version") is not None else ""
+        say(f"  rows: {reads['source']['type']} {reads['target']}{pinned}")
+    table = facts["definition"]["main_table"]
     say(f"  table {table['name']}, temporal mode {table.get('temporal_mode', 'none')}")
     for column in table["columns"]:
         say(f"    {column['name']} {column['type']}")
+    for lookup in facts["definition"].get("lookups", ()):
+        target = lookup["target"]
+        say(f"  lookup {lookup['alias']}: {target.get('dataset_id') or 'table ' + target['name']}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -25,27 +25,29 @@ def period(
 
     if close and lock:
         raise UsageError("--close and --lock cannot both be given", "close it first, lock it later")
+    if identifier is None and (close or lock):
+        raise UsageError("no period is given", f"tallybook period 2026-01 {'--close' if close else '--lock'}")
     opened = Workspace.open(workspace)
     calendar = calendar_of(opened.checked)
-    with opened.store() as store:
-        if identifier is None:
-            statuses = store.period_statuses(calendar.id)
-            if json:
-                emit({"calendar": calendar.id, "periods": statuses})
-                return
-            for name, status in statuses.items():
-                say(f"{name}  {status}")
-            if not statuses:
-                say(f"every period of calendar {calendar.id} is open")
+    if identifier is None:
+        with opened.recorded() as store:
+            statuses = store.period_statuses(calendar.id) if store is not None else {}
+        if json:
+            emit({"calendar": calendar.id, "periods": statuses})
             return
-        found = calendar.period(identifier)
-        initial = calendar.initial_status(identifier)
-        wanted: Literal["closed", "locked"] | None = "closed" if close else "locked" if lock else None
-        status = (
-            store.set_period_status(calendar.id, identifier, wanted, initial)
-            if wanted
-            else store.period_status(calendar.id, identifier, initial)
-        )
+        for name, changed in statuses.items():
+            say(f"{name}  {changed}")
+        if not statuses:
+            say(f"every period of calendar {calendar.id} is as the calendar has it: none was closed or locked")
+        return
+    found = calendar.period(identifier)
+    status = calendar.initial_status(identifier)
+    if close or lock:
+        with opened.store() as store:
+            status = store.set_period_status(calendar.id, identifier, "closed" if close else "locked", status)
+    else:
+        with opened.recorded() as recorded:
+            status = recorded.period_status(calendar.id, identifier, status) if recorded is not None else status
     if json:
         emit({"calendar": calendar.id, **found.model_dump(mode="json"), "status": status})
         return

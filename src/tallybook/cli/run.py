@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
-from tallybook.cli.screen import counted, emit, is_coloured, say
-from tallybook.errors import UsageError
+from tallybook.cli.screen import counted, emit, is_coloured, problems_document, say
+from tallybook.errors import RunError, UsageError
 
 if TYPE_CHECKING:
     from tallybook.engine.pipeline import Listener
@@ -36,7 +38,7 @@ def run(
     ] = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
-) -> None:
+) -> int:
     """Run a project for a period. A draft's outputs go to the sandbox."""
     from tallybook.workspace import Workspace
 
@@ -44,20 +46,43 @@ def run(
         raise UsageError("name a project and a period, or a run to retry", "tallybook run PROJECT --period 2026-01")
     if retry is None and not period:
         raise UsageError("no period is given", f"tallybook run {project} --period 2026-01")
+    if retry is not None and (period or as_of):
+        raise UsageError("a retry has the period and the date of its run", f"tallybook run --retry {retry}")
     opened = Workspace.open(workspace)
-    watcher = None if json else _watcher()
-    results = []
-    if retry is not None:
-        results.append(opened.retry(retry, reopen_reason=reopen_reason, watcher=watcher))
-    for one in (period or ()) if retry is None else ():
-        day = as_of.date() if as_of else None
-        results.append(opened.run(str(project), one, as_of=day, reopen_reason=reopen_reason, watcher=watcher))
-        if not json:
-            _say_result(results[-1], show, opened)
-    if retry is not None and not json:
-        _say_result(results[-1], show, opened)
+    results: list[RunResult] = []
+    try:
+        for start in _starts(opened, project, period or (), as_of, retry, reopen_reason, None if json else _watcher()):
+            results.append(start())
+            if not json:
+                _say_result(results[-1], show, opened)
+    except RunError as error:
+        if not json and error.run_id is not None:
+            say(f"run {error.run_id} failed; `tallybook runs {error.run_id}` shows how far it came", error=True)
+        if not json or not results:
+            raise
+        failed = {"run_id": error.run_id, "log": error.log} | problems_document(error.problems)
+        emit({"runs": [_document(result) for result in results], **failed})
+        return error.exit_code
     if json:
         emit({"runs": [_document(result) for result in results]})
+    return 0
+
+
+def _starts(
+    workspace: Workspace,
+    project: str | None,
+    periods: Sequence[str],
+    as_of: datetime | None,
+    retry: str | None,
+    reopen_reason: str | None,
+    watcher: Listener | None,
+) -> Iterator[Callable[[], RunResult]]:
+    """The runs asked for, one after the other."""
+    if retry is not None:
+        yield partial(workspace.retry, retry, reopen_reason=reopen_reason, watcher=watcher)
+    day = as_of.date() if as_of else None
+    for period in periods:
+        yield partial(workspace.run, str(project), period, as_of=day, reopen_reason=reopen_reason, watcher=watcher)
 
 
 def _document(result: RunResult) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import typer
 
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
 from tallybook.cli.screen import counted, emit, say
-from tallybook.errors import UsageError, did_you_mean
+from tallybook.errors import UsageError, did_you_mean, fail
 
 if TYPE_CHECKING:
     from tallybook.model.run import Run, RunStatus
@@ -30,18 +30,22 @@ def runs(
     """List runs, newest first, or show one with its operations, outputs and places."""
     from tallybook.workspace import Workspace
 
-    with Workspace.open(workspace).store() as store:
+    wanted = _statuses(status or ())
+    opened = Workspace.open(workspace)
+    with opened.recorded() as store:
         if run is not None:
             _show(store, run, json)
             return
-        found = store.runs(project_id=project, period=period, statuses=_statuses(status or ()), limit=limit)
-        if json:
-            emit({"runs": [each.model_dump(mode="json") for each in found]})
-            return
-        for each in found:
-            say(_line(each))
-        if not found:
-            say("no runs")
+        found = store.runs(project_id=project, period=period, statuses=wanted, limit=limit) if store else ()
+    if not found:
+        opened.check_names(project, period)
+    if json:
+        emit({"runs": [each.model_dump(mode="json") for each in found]})
+        return
+    for each in found:
+        say(_line(each))
+    if not found:
+        say("no runs")
 
 
 def _statuses(given: Sequence[str]) -> tuple[RunStatus, ...]:
@@ -61,20 +65,24 @@ def _line(run: Run) -> str:
     return f"{run.id}  {moment}  {run.project_id} v{run.project_version}  {run.period}  {run.status}{sandbox}{problem}"
 
 
-def _show(store: Store, run_id: str, json: bool) -> None:
+def _show(store: Store | None, run_id: str, json: bool) -> None:
+    if store is None:
+        raise fail("RunNotFound", f"no run has the id {run_id}", hint="nothing has run in this workspace")
     document = _document(store, run_id)
     if json:
         emit(document)
         return
     run = store.run(run_id)
     say(_line(run))
-    say(f"  as of {run.as_of}, attempt {run.attempt}, {run.owner}")
+    say(f"  as of {run.as_of}, attempt {run.attempt}, {run.owner}{_took(run)}")
+    if run.reopen_reason:
+        say(f"  the period was closed; run again because: {run.reopen_reason}")
     for use in document["snapshot"].get("resolver_snapshots", ()):
         say(f"  reads {use['dataset_id']} v{use['dataset_version']}, table {use['table']}")
         for place in use["locations"]:
             say(f"    {place['source']['type']} {place['target']}")
     for operation in document["operations"]:
-        say(f"  {operation['seq']:>4}  {operation['type']:<9}  {operation['name']}")
+        say(f"  {operation['seq']:>4}  {operation['type']:<9}  {operation['name']}  {operation['duration_ms']} ms")
     for output in document["outputs"]:
         state = counted(output["rows_written"] or 0, "row") if output["committed"] else "not finished"
         say(f"  output {output['seq']}: {state} → {output['place']}")
@@ -83,8 +91,16 @@ def _show(store: Store, run_id: str, json: bool) -> None:
     for event in document["events"]:
         if event["event"] == "warning":
             say(f"  warning: {event['detail']['message']}")
-    if run.last_completed_operation is not None and run.status != "completed":
-        say(f"  last completed operation: {run.last_completed_operation}")
+    if run.status in ("failed", "cancelled"):
+        say(f"  last completed operation: {run.last_completed_operation or 'none'}")
+        if document["snapshot"]:
+            say(f"  `tallybook run --retry {run.id}` continues it")
+
+
+def _took(run: Run) -> str:
+    if run.started_at is None or run.finished_at is None:
+        return ""
+    return f", {(run.finished_at - run.started_at).total_seconds():.1f} s"
 
 
 def _document(store: Store, run_id: str) -> dict[str, Any]:

@@ -1,0 +1,186 @@
+"""The state commands as people and programs use them: text, JSON, exit codes, mistakes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tests.runs.kit import Books
+
+from tallybook.cli.main import main
+from tallybook.runs.runner import RunResult
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        assert self.err == "", "nothing beside the document"
+        return json.loads(self.out)
+
+
+Tally = Callable[..., Said]
+
+
+@pytest.fixture
+def tally(capsys: pytest.CaptureFixture[str]) -> Tally:
+    """Runs a command in a workspace."""
+
+    def run(books: Books, *args: str) -> Said:
+        code = main([*args, "--workspace", str(books.root)])
+        shown = capsys.readouterr()
+        return Said(code, shown.out, shown.err)
+
+    return run
+
+
+def test_apply_says_what_it_does(books: Books, tally: Tally) -> None:
+    assert "dataset sales would become v1\n  dataset is new\n" in tally(books, "apply", "--dry-run").out
+    said = tally(books, "apply")
+    assert "project close is now v1\n" in said.out and said.out.endswith("project report v1: draft\n")
+    assert tally(books, "apply").out == "nothing changed\nproject close v1: draft\nproject report v1: draft\n"
+    tally(books, "activate", "close")
+    books.edit("sales.yaml", "{name: region,", "{name: area,")
+    assert tally(books, "apply").out == (
+        "dataset sales is now v2\n"
+        "  column region: renamed to area\n"
+        "project close v1: conflict\n"
+        "  dataset sales v1 → v2\n"
+        "    column region: renamed to area, used by operations 10, 40\n"
+        "project report v1: draft\n"
+    )
+    document = tally(books, "apply", "--json").json
+    assert document["changes"] == [] and document["dry_run"] is False
+    assert document["projects"][0]["conflicts"][0]["changes"][0]["operations"] == [10, 40]
+
+
+def test_activate_and_deactivate(books: Books, tally: Tally) -> None:
+    assert tally(books, "activate", "close").out == "project close v1 is active, on version 1 of its input dataset\n"
+    assert tally(books, "activate", "close", "--json").json["status"] == "active"
+    said = tally(books, "activate", "close", "--stay-pinned")
+    assert said.code == 1 and "is active, not in conflict" in said.err
+    assert tally(books, "deactivate", "close").out == "project close v1 is inactive\n"
+    assert tally(books, "deactivate", "report", "--json").code == 1
+    assert tally(books, "activate", "close", "--json").json["input_dataset_version"] == 1
+    assert tally(books, "deactivate", "close", "--json").json["status"] == "inactive"
+    said = tally(books, "activate", "clos")
+    assert said.code == 1 and "did you mean 'close'?" in said.err
+    assert tally(books, "activate").code == 2
+
+
+def test_periods(books: Books, tally: Tally) -> None:
+    assert tally(books, "period").out.startswith("every period of calendar gregorian is as the calendar has it")
+    assert tally(books, "period", "2026-Q1").out == "2026-Q1  quarter  2026-01-01 to 2026-03-31  open\n"
+    assert not (books.root / ".tallybook").exists(), "looking makes no store"
+    assert tally(books, "period", "2026-01", "--close").out.endswith("closed\n")
+    assert tally(books, "period", "2026-01", "--json").json["status"] == "closed"
+    assert tally(books, "period", "--json").json == {"calendar": "gregorian", "periods": {"2026-01": "closed"}}
+    assert tally(books, "period", "2026-01", "--lock").code == 0
+    assert tally(books, "period").out == "2026-01  locked\n"
+    said = tally(books, "period", "2026-01", "--close")
+    assert said.code == 1 and "locked is final" in said.err
+    assert tally(books, "period", "--close").code == 2
+    assert tally(books, "period", "2026-02", "--close", "--lock").code == 2
+    said = tally(books, "period", "2026-1")
+    assert said.code == 1 and "PeriodNotFound" in said.err
+
+
+def test_nothing_has_run_yet(books: Books, tally: Tally) -> None:
+    assert tally(books, "runs").out == "no runs\n"
+    assert tally(books, "runs", "--json").json == {"runs": []}
+    assert "there is no project 'clos'" in tally(books, "runs", "--project", "clos").err
+    assert "PeriodNotFound" in tally(books, "runs", "--period", "202601").err
+    said = tally(books, "runs", "--status", "compleet")
+    assert said.code == 2 and "did you mean 'completed'?" in said.err
+    for command in (["runs", "nope"], ["replay", "nope"], ["run", "--retry", "nope"]):
+        said = tally(books, *command)
+        assert said.code == 1 and "no run has the id nope" in said.err
+    assert "no datasets are recorded" in tally(books, "datasets").out
+    assert tally(books, "datasets", "sales").code == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (["run"], 2, "name a project and a period"),
+        (["run", "close"], 2, "tallybook run close --period"),
+        (["run", "close", "--retry", "x"], 2, "name a project and a period"),
+        (["run", "--retry", "x", "--period", "2026-01"], 2, "a retry has the period"),
+        (["run", "clos", "--period", "2026-01"], 1, "did you mean 'close'?"),
+        (["run", "close", "--period", "january"], 1, "PeriodNotFound"),
+        (["run", "report", "--period", "2026-01"], 1, "it is registered by `tallybook run close`"),
+        (["plan", "clos", "--period", "2026-01"], 1, "did you mean 'close'?"),
+    ],
+)
+def test_mistakes_cost_no_spark(books: Books, tally: Tally, args: list[str], code: int, words: str) -> None:
+    said = tally(books, *args)
+    assert (said.code, said.out) == (code, "") and words in said.err
+    as_json = tally(books, *args, "--json")
+    assert as_json.code == code and as_json.json.keys() >= {"problems", "count"}
+
+
+def test_the_store_is_upgraded(books: Books, tally: Tally) -> None:
+    assert tally(books, "store", "upgrade").out == "the store is up to date\n"
+    assert tally(books, "store", "upgrade", "--json").json == {"upgraded": True}
+
+
+def test_runs_are_listed_filtered_and_shown(closed: tuple[Books, RunResult], tally: Tally) -> None:
+    books, result = closed
+    run_id = result.run.id
+    assert tally(books, "runs", "--status", "completed", "--project", "close").out.startswith(f"{run_id}  ")
+    assert tally(books, "runs", "--status", "failed").out == "no runs\n"
+    assert tally(books, "runs", "--period", "2026-02", "--json").json == {"runs": []}
+    shown = tally(books, "runs", run_id).out
+    for words in (
+        "completed",
+        "reads sales v1, table sales",
+        "    csv " + str(books.root / "data" / "sales" / "2026-01.csv"),
+        "output 30: 2 rows → ",
+        "registered as dataset ledger v1",
+    ):
+        assert words in shown
+    document = tally(books, "runs", run_id, "--json").json
+    assert document["run"]["id"] == run_id
+    assert [each["seq"] for each in document["operations"]] == [10, 20, 30, 40, 50]
+    assert document["snapshot"]["project"]["id"] == "close"
+
+
+def test_datasets_are_listed_and_shown(closed: tuple[Books, RunResult], tally: Tally) -> None:
+    books, result = closed
+    listed = tally(books, "datasets").out
+    assert f"ledger  1 version  active  registered by run {result.run.id}, output 30\n" in listed
+    assert "sales  1 version  active  from a file\n" in listed
+    shown = tally(books, "datasets", "ledger").out
+    assert f"  rows: delta {books.root / 'warehouse' / 'ledger'} at version 0\n" in shown
+    assert "  table ledger, temporal mode period\n    id string\n" in shown
+    [version] = tally(books, "datasets", "ledger", "--json").json["versions"]
+    assert version["registered_by"] == {"run_id": result.run.id, "seq": 30}
+    assert "did you mean 'ledger'?" in tally(books, "datasets", "legder").err
+
+
+def test_replay_says_identical(closed: tuple[Books, RunResult], tally: Tally) -> None:
+    books, result = closed
+    document = tally(books, "replay", result.run.id, "--json").json
+    assert document["identical"] and [each["rows"] for each in document["outputs"]] == [2, 5]
+
+
+def test_run_says_what_it_did(books: Books, tally: Tally, spark: object) -> None:
+    (books.root / "data" / "sales" / "2026-02.csv").unlink()
+    said = tally(books, "run", "close", "--period", "2026-01", "--show", "1")
+    assert said.code == 0
+    assert "its outputs went to the sandbox" in said.out and "`tallybook activate close`" in said.out
+    assert "warning: output 30 went to the sandbox and is not registered as 'ledger'" in said.out
+    assert "2 rows → " in said.out and "first rows of output 30:\n  id  tier  net\n" in said.out
+    said = tally(books, "run", "close", "--period", "2026-01", "--period", "2026-02", "--json")
+    assert said.code == 1, "the second period has no data"
+    assert [each["run"]["period"] for each in said.json["runs"]] == ["2026-01"]
+    assert said.json["problems"][0]["type"] == "DataNotFound"
+    shown = tally(books, "runs", said.json["run_id"]).out
+    assert "last completed operation: none" in shown and "`tallybook run --retry" in shown
