@@ -38,6 +38,8 @@ _TOLD_ELSEWHERE: dict[str, tuple[str, ...]] = {
     "project": ("Update", "Aggregate", "Append", "Delete", "Output"),
     "scenario": ("Project", "Dataset", "Resolver", "FileRows"),
 }
+_SCALARS = ("number", "true or false")
+"""Where text is due, these are taken for the text they are written as."""
 _WORDS = {"integer": "number", "number": "number", "boolean": "true or false", "object": "mapping"}
 _WHEN = {"check": "before a run", "run": "during a run"}
 
@@ -149,7 +151,7 @@ def _value(key: str, schema: Mapping[str, Any]) -> str:
         return "expression"
     if choices:
         words = dict.fromkeys(_value(key, choice) for choice in choices)
-        return " or ".join(word for word in words if "text" not in words or word not in _WORDS.values())
+        return " or ".join(word for word in words if "text" not in words or word not in _SCALARS)
     if kind == "array":
         return f"list of {_value(key, schema['items'])}".replace("mapping", "mappings")
     if "$ref" in schema:

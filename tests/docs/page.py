@@ -4,16 +4,17 @@
   `path`:`` lines to remove (`-`) and to put in their place (`+`).
 - A `console` block has commands (`$ …`) and what they print. `…` stands for anything. A run id stands for any run id
   where it first appears, and for that one from then on, in commands too.
-- A `python` block is executed; the blocks of a page share their names, as the cells of a notebook do.
+- A `python` block is executed; the blocks of a page share their names, as the cells of a notebook do. A `text` block
+  says what was printed since the last one.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -48,7 +49,7 @@ def steps(page: str) -> list[Step]:
         Step(text.count("\n", 0, block.start()) + 1, block["language"], block["text"], block["verb"], block["file"])
         for block in _BLOCK.finditer(text)
     ]
-    return [step for step in found if step.verb or step.language in ("console", "python")]
+    return [step for step in found if step.verb or step.language in ("console", "python", "text")]
 
 
 @dataclass
@@ -58,19 +59,30 @@ class Reader:
     folder: Path
     names: dict[str, Any] = field(default_factory=dict)
     _ids: dict[str, str] = field(default_factory=dict)
+    _printed: str = ""
 
     def follow(self, page: str) -> None:
-        for step in steps(page):
-            where = f"docs/{page}:{step.line}"
-            if step.verb:
-                self._edit(step, where)
-            elif step.language == "console":
-                self._type(step, where)
-            else:
-                exec(compile("\n" * step.line + step.text, where, "exec"), self.names)
+        """Takes every step; AssertionError where something else is printed than the page says."""
+        with chdir(self.folder):
+            for step in steps(page):
+                where = f"docs/{page}:{step.line}"
+                if step.verb:
+                    self._edit(step, where)
+                elif step.language == "console":
+                    self._type(step, where)
+                elif step.language == "python":
+                    self._execute(step, where)
+                else:
+                    self._compare(step.text, self._printed, where)
+                    self._printed = ""
+
+    def _execute(self, step: Step, where: str) -> None:
+        with _printing() as output:
+            exec(compile("\n" * step.line + step.text, where, "exec"), self.names)
+        self._printed += output.getvalue()
 
     def _edit(self, step: Step, where: str) -> None:
-        path = self.folder / str(step.file)
+        path = Path(str(step.file))
         path.parent.mkdir(parents=True, exist_ok=True)
         before = path.read_text(encoding="utf-8") if path.exists() else ""
         if step.verb == "Change in":
@@ -87,25 +99,13 @@ class Reader:
         """Every command of a block, each with what it prints."""
         for entry in re.split(r"^\$ ", step.text, flags=re.MULTILINE)[1:]:
             command, _, said = entry.partition("\n")
-            printed = self._run(_UUID.sub(lambda id: self._ids.get(id[0], id[0]), command))
-            seen = self._pattern(said).fullmatch(_normal(printed))
-            assert seen, f"{where}: `{command}` printed\n\n{printed}\nand not\n\n{said}"
-            self._ids |= {written: seen[group] for written, group in _groups(said).items() if group in seen.groupdict()}
+            given = _UUID.sub(lambda id: self._ids.get(id[0], id[0]), command)
+            self._compare(said, _run(given), f"{where}: `{command}`")
 
-    def _run(self, command: str) -> str:
-        words = shlex.split(command)
-        if words[0] != "tallybook":
-            done = subprocess.run(["sh", "-c", f"({command}) 2>&1"], cwd=self.folder, capture_output=True, check=True)
-            return done.stdout.decode()
-        output = StringIO()
-        here = Path.cwd()
-        os.chdir(self.folder)
-        try:
-            with redirect_stdout(output), redirect_stderr(output):
-                main(words[1:])
-        finally:
-            os.chdir(here)
-        return output.getvalue()
+    def _compare(self, said: str, printed: str, where: str) -> None:
+        seen = self._pattern(said).fullmatch(_normal(printed))
+        assert seen, f"{where} printed\n\n{printed}\nand not\n\n{said}"
+        self._ids |= {written: seen[group] for written, group in _groups(said).items() if group in seen.groupdict()}
 
     def _pattern(self, said: str) -> re.Pattern[str]:
         groups = _groups(said)
@@ -122,6 +122,24 @@ class Reader:
             else:
                 pieces.append(f"(?P<{groups[piece]}>{_UUID.pattern})")
         return re.compile("".join(pieces), re.DOTALL)
+
+
+def _run(command: str) -> str:
+    """What a command prints. Ours runs in this process, in the session that is there: the same code, only sooner."""
+    words = shlex.split(command)
+    if words[0] == "tallybook":
+        with _printing() as output:
+            main(words[1:])
+        return output.getvalue()
+    done = subprocess.run(["sh", "-c", f"({command}) 2>&1"], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@contextmanager
+def _printing() -> Iterator[StringIO]:
+    output = StringIO()
+    with redirect_stdout(output), redirect_stderr(output):
+        yield output
 
 
 def _groups(said: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from tests.docs.page import DOCS
 
 from tallybook.cli import main
 from tallybook.cli.app import app
+from tallybook.engine import launch, session
 from tallybook.model.dataset import Dataset
 from tallybook.operations.base import OPERATIONS
 from tallybook.project.bind import bind_project
@@ -43,20 +44,49 @@ def table(name: str, **columns: str) -> Dataset:
     )
 
 
-def test_the_examples_of_operations_are_valid() -> None:
-    """One after the other, as a project over a small ledger."""
-    blocks = re.findall(r"```yaml\n(.*?)```", OPERATIONS_PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    operations = [operation for block in blocks for operation in YAML(typ="safe").load(block)["operations"]]
-    assert {operation["type"] for operation in operations} == set(OPERATIONS)
-    datasets = [
-        table("lines", region="string", currency="string", amount="decimal(18,2)"),
-        table("fx-rates", currency="string", rate="decimal(18,6)"),
-        table("budgets", region="string", budget_version="string", amount="decimal(18,2)"),
-    ]
-    body = {"id": "p", "name": "p", "input_dataset_id": "lines", "operations": operations}
+LEDGER = (
+    table("lines", region="string", currency="string", amount="decimal(18,2)"),
+    table("fx-rates", currency="string", rate="decimal(18,6)"),
+    table("budgets", region="string", budget_version="string", amount="decimal(18,2)"),
+)
+SHOP = (
+    table("orders", order_id="string", customer_id="string", region="string", amount="decimal(18,2)"),
+    table("customers", id="string", tier="string"),
+)
+
+
+def examples(page: Path) -> list[list[dict[str, Any]]]:
+    """The blocks of operations on a page."""
+    blocks = re.findall(r"```yaml\n(operations:.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    return [YAML(typ="safe").load(block)["operations"] for block in blocks]
+
+
+def problems(operations: list[dict[str, Any]], datasets: tuple[Dataset, ...]) -> list[str]:
+    """What is wrong with a project of these operations over the first dataset."""
+    body = {"id": "p", "name": "p", "input_dataset_id": datasets[0].id, "operations": operations}
     project = Project.model_validate(body, strict=False)
     bound = bind_project(project, project.in_order(), Catalog.of({each.id: each for each in datasets}))
-    assert list(bound.problems) == []
+    return [str(problem) for problem in bound.problems]
+
+
+def test_the_examples_of_operations_are_valid() -> None:
+    """One after the other, as one project."""
+    operations = [operation for block in examples(OPERATIONS_PAGE) for operation in block]
+    assert {operation["type"] for operation in operations} == set(OPERATIONS)
+    assert problems(operations, LEDGER) == []
+
+
+def test_the_examples_for_newcomers_are_valid() -> None:
+    assert [problems(block, SHOP) for block in examples(DOCS / "coming-from.md")] == [[], [], []]
+
+
+def test_the_session_page_lists_every_setting_that_is_made() -> None:
+    page = (REFERENCE / "spark-session.md").read_text(encoding="utf-8")
+    listed = {
+        name for cell in re.findall(r"^\| (.+?) \|", page, re.MULTILINE) for name in re.findall(r"`(spark\.\S+)`", cell)
+    }
+    assert listed == {*session._DEFAULTS, *launch._JVM, *launch._laptop(), *launch._warehouse()}
+    assert all(f"| `{key}` | `{values[0]}`" in page for key, values in session.NEEDS.items())
 
 
 def commands() -> dict[str, set[str]]:
