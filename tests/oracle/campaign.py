@@ -72,12 +72,14 @@ class Report:
         )
 
 
-def campaign(spark: SparkSession, projects: int, seed: int, stop_at: int = 20, most: float = 1e9) -> Report:
-    """Judges so many generated cases; stops early after `stop_at` disagreements or `most` seconds."""
+def campaign(
+    spark: SparkSession, projects: int, seed: int, stop_at: int = 20, most: float = 1e9, start: int = 0
+) -> Report:
+    """Judges the cases of a seed from `start` on; stops early after `stop_at` disagreements or `most` seconds."""
     report = Report()
     begun = time.monotonic()
     before = str(spark.conf.get(CODEGEN))
-    for number in range(projects):
+    for number in range(start, projects):
         case = generated(Random(f"{seed}/{number}"))
         spark.conf.set(CODEGEN, "FALLBACK" if number % CODEGEN_EVERY == 0 else "NO_CODEGEN")
         verdict = judged(case, spark)

@@ -29,7 +29,8 @@ def function(*names: str) -> Callable[[Callable[[Args, Context], Meaning]], Call
 
 
 LAZY: ContextVar[bool] = ContextVar("lazy", default=False)
-"""Whether a failure counts where the result is known without it: beside a NULL, FALSE AND …, TRUE OR ….
+"""Whether a failure is overlooked where the result is known without it: beside a NULL, over a zero divisor, in
+FALSE AND … and TRUE OR ….
 
 The language does not say in which order arguments are computed. So there are two opinions, and where they differ the
 engine may have either. IF, SWITCH and COALESCE compute only what they choose, always.

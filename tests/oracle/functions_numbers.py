@@ -10,7 +10,7 @@ from tallybook.model.columns import DATE, INTEGER, NULL, ColumnType, decimal
 
 from . import values
 from .expressions import Context, Meaning, common_type, require
-from .functions import AGGREGATES, ANYTHING, FUNCTIONS, NUMBERS, ORDERED, Args, function, simple, strict
+from .functions import AGGREGATES, ANYTHING, FUNCTIONS, NUMBERS, ORDERED, Args, evaluated, function, simple, strict
 from .functions_text import later
 from .values import RefusedError, half_up, put
 
@@ -48,7 +48,13 @@ def _by_zero(type: Callable[[Meaning, Meaning], ColumnType], compute: Callable[[
 
     def define(args: Args, _context: Context) -> Meaning:
         a, b = (require(arg, *NUMBERS) for arg in args)
-        return strict(type(a, b), lambda x, y: None if y == 0 else compute(Fraction(x), Fraction(y)), args)
+        quotient = strict(type(a, b), lambda x, y: compute(Fraction(x), Fraction(y)), args)
+
+        def of(row: Any) -> object:
+            divisor = evaluated(args, row)[1]
+            return None if divisor == 0 else quotient.of(row)
+
+        return Meaning(quotient.type, of)
 
     return define
 

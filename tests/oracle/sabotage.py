@@ -22,6 +22,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from oracle.campaign import QUICK, campaign
+from oracle.compare import judged
 from tallybook.engine.session import get_session
 from tallybook.expressions.registry import FUNCTIONS, load_functions
 from tallybook.model.dataset import Table
@@ -83,10 +84,21 @@ SABOTAGES: dict[str, Sabotage] = {
 
 
 def projects_until_caught(spark: SparkSession, name: str, projects: int, seed: int) -> int | None:
-    """After how many projects the engine, broken in that way, disagrees with the oracle; None when it never does."""
-    with SABOTAGES[name]():
-        report = campaign(spark, projects, seed, stop_at=1)
-    return report.projects if report.disagreements else None
+    """After how many projects the engine, broken in that way, disagrees with the oracle; None when it never does.
+
+    A project on which the sound engine disagrees as well proves nothing about the sabotage, and does not count.
+    """
+    start = 0
+    while start < projects:
+        with SABOTAGES[name]():
+            report = campaign(spark, projects, seed, stop_at=1, start=start)
+        if not report.disagreements:
+            return None
+        number, case, _ = report.disagreements[0]
+        if not judged(case, spark).differences:
+            return number + 1
+        start = number + 1
+    return None
 
 
 def main() -> int:

@@ -47,6 +47,14 @@ def test_halves(number: str, scale: int, units: int) -> None:
     assert half_up(Fraction(number), scale) == units
 
 
+@pytest.mark.parametrize("expression", ["ABS(-{})", "-(-({}))"])
+def test_signs_change_no_digit(expression: str) -> None:
+    """Python's own abs and minus would round to 28 digits."""
+    nines = "9" * 38
+    context = Context((), datetime(2026, 2, 1, tzinfo=UTC), "2026-01")
+    assert meaning_of(expression.format(nines[:37] + ".9"), context).of({}) == Decimal(nines[:37] + ".9")
+
+
 def _orders(*operations: dict[str, Any]) -> Case:
     table = {
         "name": "orders",
