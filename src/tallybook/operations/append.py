@@ -167,7 +167,7 @@ class AppendStep(Step):
         from pyspark.sql import functions as F
 
         from tallybook.rows.ids import POSITION, group_number
-        from tallybook.rows.system import fresh, shaped, untouched
+        from tallybook.rows.system import fresh, shaped
 
         compiler = applying.compiler
         rows = applying.load(self.source)
@@ -188,5 +188,5 @@ class AppendStep(Step):
             applying.timestamp,
         )
         return frame.select(*self.after.columns).union(
-            rows.select(*shaped(self.after.columns, made | untouched(self.incoming)))
+            rows.select(*shaped(self.after.columns, made | {name: F.col(name) for name in self.incoming}))
         )

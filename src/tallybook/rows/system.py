@@ -78,14 +78,20 @@ def fresh(
     }
 
 
-def shaped(columns: Mapping[str, ColumnType], values: Mapping[str, Column]) -> list[Column]:
-    """The one select that is a frame's contract: every column, in order, of its type; NULL where there is no value."""
-    return [
-        values[name].cast(spark_type(type)).alias(name) if name in values else null(type).alias(name)
-        for name, type in columns.items()
-    ]
+def shaped(columns: Mapping[str, ColumnType], values: Mapping[str, Column | str]) -> list[Column | str]:
+    """The one select that is a frame's contract: every column, in order, of its type; NULL where there is no value.
+
+    A value that is a name is a column that is right as it stands; not spelling it out saves most of a wide select.
+    """
+    return [_shaped(name, type, values.get(name)) for name, type in columns.items()]
 
 
-def untouched(columns: Iterable[str]) -> dict[str, Column]:
+def _shaped(name: str, type: ColumnType, value: Column | str | None) -> Column | str:
+    if isinstance(value, str):
+        return value
+    return null(type).alias(name) if value is None else value.cast(spark_type(type)).alias(name)
+
+
+def untouched(columns: Iterable[str]) -> dict[str, Column | str]:
     """Columns as they are."""
-    return {name: F.col(f"`{name}`") for name in columns}
+    return {name: name for name in columns}
