@@ -63,6 +63,9 @@ def run(
         failed = {"run_id": error.run_id, "log": error.log} | problems_document(error.problems)
         emit({"runs": [_document(result) for result in results], **failed})
         return error.exit_code
+    except KeyboardInterrupt:
+        say("cancelled; `tallybook runs --status cancelled` shows how far it came", error=True)
+        raise
     if json:
         emit({"runs": [_document(result) for result in results]})
     return 0
