@@ -107,7 +107,9 @@ def damaged(draw: st.DrawFn) -> dict[str, str]:
     for _ in range(draw(st.integers(1, 3))):
         start = draw(st.integers(0, len(text)))
         end = min(len(text), start + draw(st.integers(0, 12)))
-        new = draw(st.one_of(PIECES, st.text(max_size=5), st.sampled_from(text.split()).map(lambda word: f" {word} ")))
+        new = draw(
+            st.one_of(PIECES, st.text(max_size=5), st.sampled_from(FILES[name].split()).map(lambda word: f" {word} "))
+        )
         text = text[:start] + new + text[end:]
     return {**FILES, name: text}
 
