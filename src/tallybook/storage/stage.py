@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -44,6 +46,19 @@ def stage(spark: SparkSession, frame: DataFrame, location: Location, path: str) 
     format = "parquet" if location.source.type == "delta" else location.source.type
     ready = _as_csv(frame, file_options(location).null_value) if format == "csv" else frame
     ready.write.format(format).options(**_write_options(location)).save(path)
+    here = _footers(path) if format == "parquet" else ()
+    return here or _counted(spark, frame, location, format, path)
+
+
+def _footers(path: str) -> tuple[Part, ...]:
+    """The parts of a Parquet folder this process can see; none when it is elsewhere, or empty."""
+    folder = Path(path.removeprefix("file:"))
+    files = sorted(folder.glob("[!._]*.parquet")) if folder.is_dir() else []
+    counted = ((file, pq.read_metadata(file).num_rows) for file in files)
+    return tuple(Part(file.name, file.stat().st_size, rows) for file, rows in counted if rows)
+
+
+def _counted(spark: SparkSession, frame: DataFrame, location: Location, format: str, path: str) -> tuple[Part, ...]:
     columns = T.StructType([T.StructField(name, T.StringType()) for name in frame.columns])
     reader = spark.read.format(format).schema(columns).options(**read_options(location))
     parts = reader.load(exactly(path)).groupBy("_metadata.file_name", "_metadata.file_size").count().collect()
