@@ -42,9 +42,9 @@ def tally(capsys: pytest.CaptureFixture[str]) -> Tally:
 
 
 def test_apply_says_what_it_does(books: Books, tally: Tally) -> None:
-    assert "dataset sales would become v1\n  dataset is new\n" in tally(books, "apply", "--dry-run").out
+    assert "dataset sales would become v1 (new)\n" in tally(books, "apply", "--dry-run").out
     said = tally(books, "apply")
-    assert "project close is now v1\n" in said.out and said.out.endswith("project report v1: draft\n")
+    assert "project close is now v1 (new)\n" in said.out and said.out.endswith("project report v1: draft\n")
     assert tally(books, "apply").out == "nothing changed\nproject close v1: draft\nproject report v1: draft\n"
     tally(books, "activate", "close")
     books.edit("sales.yaml", "{name: region,", "{name: area,")
@@ -128,6 +128,7 @@ def test_mistakes_cost_no_spark(books: Books, tally: Tally, args: list[str], cod
 
 def test_the_store_is_upgraded(books: Books, tally: Tally) -> None:
     assert tally(books, "store", "upgrade").out == "the store is up to date\n"
+    assert tally(books, "store").code == 2
     assert tally(books, "store", "upgrade", "--json").json == {"upgraded": True}
 
 

@@ -36,8 +36,8 @@ def apply(
         return
     verb = "would become" if dry_run else "is now"
     for change in applied.changes:
-        say(f"{change.kind} {change.id} {verb} v{change.version}")
-        for words in change.words:
+        say(f"{change.kind} {change.id} {verb} v{change.version}{' (new)' if change.is_new else ''}")
+        for words in () if change.is_new else change.words:
             say(f"  {words}")
     if not applied.changes:
         say("nothing changed")

@@ -7,7 +7,7 @@ import typer
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
 from tallybook.cli.screen import emit, say
 
-store_app = typer.Typer(help="Look after the metadata store.", no_args_is_help=True)
+store_app = typer.Typer(help="Look after the metadata store.")
 app.add_typer(store_app, name="store")
 
 

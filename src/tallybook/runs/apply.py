@@ -25,6 +25,7 @@ class Change:
     id: str
     version: int
     words: tuple[str, ...]
+    is_new: bool
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def _differences(store: Store | None, checked: Checked) -> Iterator[Change]:
             continue
         latest = store.latest(kind, id) if store is not None else None
         words = describe_changes(kind, declared.body if declared else None, body)
-        yield Change(kind, id, latest.version + 1 if latest else 1, tuple(words))
+        yield Change(kind, id, latest.version + 1 if latest else 1, tuple(words), declared is None)
 
 
 def apply(store: Store, checked: Checked) -> Applied:
