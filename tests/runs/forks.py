@@ -107,8 +107,8 @@ def _all(spark: Any, jobs: Sequence[Job]) -> list[str]:
             if child.hears in heard:
                 child.word = child.hears.readline().strip() or "killed"
     for child in children:
-        child.says.write("go\n")
-        child.says.flush()
+        if child.word == "running":
+            print("go", file=child.says, flush=True)
     return [child.end() for child in children]
 
 

@@ -38,7 +38,7 @@ def test_a_failing_operation_is_named_and_what_was_written_stays(active: Books) 
     assert (run.status, run.last_completed_operation) == ("failed", 40)
     assert run.problem is not None and run.problem["seq"] == 45
     assert active.ledger() == JANUARY, "outputs already written stay"
-    assert not (active.root / "reports").exists()
+    assert not (active.root / "reports" / "2026-01").exists()
     with active.store() as store:
         assert [each.seq for each in store.operation_results(run.id)] == [10, 20, 30, 40]
         assert [(each.seq, each.committed) for each in store.output_results(run.id)] == [(30, True), (50, False)]
