@@ -135,7 +135,8 @@ def test_positions_follow_files_and_rows(monkeypatch, spark, place, table, tmp_p
 @pytest.mark.parametrize("searched", [1, 32])
 def test_a_file_that_was_not_listed_gets_no_position(monkeypatch, spark, tmp_path, searched):
     monkeypatch.setattr(base, "_SEARCHED_FILES", searched)
-    rows = spark.createDataFrame([("b", 0), ("bb", 1)], f"{base.FILE} string, {base.ROW} bigint")
+    columns = f"{base.FILE} string, {base.NAME} string, {base.ROW} bigint"
+    rows = spark.createDataFrame([("b", "b", 0), ("bb", "bb", 1)], columns)
     with pytest.raises(Exception, match=r"unlisted_file.*bb"):
         base.positioned(spark, rows, {"a": 0, "b": 1, "c": 2}).collect()
 

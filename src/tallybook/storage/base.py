@@ -16,7 +16,7 @@ from tallybook.model.location import Location
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import raising
 
-FILE, ROW, START = "__file", "__row", "__start"
+FILE, NAME, ROW, START = "__file", "__name", "__row", "__start"
 _ORDINAL = "__ordinal"
 _ROW_BITS = 40
 _SEARCHED_FILES = 32
@@ -77,20 +77,24 @@ def local_path(location: Location) -> str | None:
 
 
 def positioned(spark: SparkSession, frame: DataFrame, ordinals: Mapping[str, int]) -> DataFrame:
-    """Add POSITION to rows with FILE and ROW: `file ordinal << 40 | row index`, whatever the parallelism.
+    """Add POSITION to rows with FILE, NAME and ROW: `file ordinal << 40 | row index`, whatever the parallelism.
 
-    A row of a file that is not among the known ones fails the job: a wrong position would be a wrong row id.
+    A row of a file that is not among the known ones fails the job: a wrong position would be a wrong row id. Files are
+    told apart by their names where those are unique: they differ early, while paths begin with the same long folder.
     """
+    names = {file.rsplit("/", 1)[-1]: ordinal for file, ordinal in ordinals.items()}
+    key = NAME if len(names) == len(ordinals) else FILE
+    ordinals = names if key == NAME else ordinals
     files = sorted(ordinals)
     if len(files) <= 1:
         ordinal = F.lit(ordinals[files[0]] if files else 0).cast("bigint")
     elif len(files) <= _SEARCHED_FILES:
-        ordinal = F.coalesce(_search(F.col(FILE), files, ordinals), raising("InternalError", unlisted_file=F.col(FILE)))
+        ordinal = F.coalesce(_search(F.col(key), files, ordinals), raising("InternalError", unlisted_file=F.col(FILE)))
     else:
-        known = F.broadcast(spark.createDataFrame(list(ordinals.items()), f"{FILE} string, {_ORDINAL} bigint"))
-        frame = frame.join(known, FILE, "left")
+        known = F.broadcast(spark.createDataFrame(list(ordinals.items()), f"{key} string, {_ORDINAL} bigint"))
+        frame = frame.join(known, key, "left")
         ordinal = F.coalesce(F.col(_ORDINAL), raising("InternalError", unlisted_file=F.col(FILE)))
-    return frame.withColumn(POSITION, F.shiftleft(ordinal, _ROW_BITS).bitwiseOR(F.col(ROW))).drop(_ORDINAL)
+    return frame.withColumn(POSITION, F.shiftleft(ordinal, _ROW_BITS).bitwiseOR(F.col(ROW))).drop(_ORDINAL, NAME)
 
 
 def _search(file: Column, files: Sequence[str], ordinals: Mapping[str, int]) -> Column:

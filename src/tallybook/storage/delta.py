@@ -18,7 +18,7 @@ from pyspark.sql import types as T
 
 from tallybook.errors import fail
 from tallybook.model.location import Location
-from tallybook.storage.base import FILE, ROW, START, Field, Scan, local_path, positioned, quoted
+from tallybook.storage.base import FILE, NAME, ROW, START, Field, Scan, local_path, positioned, quoted
 from tallybook.storage.files import condition, exactly, metadata_spelling, plain
 
 _READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
@@ -93,7 +93,8 @@ def _rows(
 ) -> tuple[DataFrame, dict[str, str]]:
     """The stored columns and origin of the files' rows, and each file's url in Spark's spelling."""
     if not files:
-        origin = [T.StructField(FILE, T.StringType()), *(T.StructField(name, T.LongType()) for name in (START, ROW))]
+        texts = [T.StructField(name, T.StringType()) for name in (FILE, NAME)]
+        origin = [*texts, *(T.StructField(name, T.LongType()) for name in (START, ROW))]
         return spark.createDataFrame([], T.StructType([*stored.fields, *origin])), {}
     try:
         frame = spark.read.schema(stored).parquet(*(exactly(file) for file in files))
@@ -104,7 +105,7 @@ def _rows(
         raise
     if set(urls.values()) != set(files):
         raise fail("DataLoadError", f"Spark finds other files than the log of {location} names")
-    origin_columns = {FILE: "file_path", START: "file_block_start", ROW: "row_index"}
+    origin_columns = {FILE: "file_path", NAME: "file_name", START: "file_block_start", ROW: "row_index"}
     return frame.select(
         *(quoted(name) for name in names),
         *(F.col(f"_metadata.{field}").alias(name) for name, field in origin_columns.items()),

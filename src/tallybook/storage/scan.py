@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 from tallybook.errors import fail
 from tallybook.model.datasource import FileOptions
 from tallybook.model.location import Location
-from tallybook.storage.base import FILE, ROW, START, Field, Scan, positioned, quoted
+from tallybook.storage.base import FILE, NAME, ROW, START, Field, Scan, positioned, quoted
 from tallybook.storage.files import as_paths, has_pattern, list_files, metadata_spelling, plain, same_columns
 
 _BROKEN = "__broken"
@@ -49,7 +49,7 @@ def _scan(
     origin = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.file_block_start").alias(START)]
     if location.source.type == "parquet":
         _same_files(location, frame, files)
-        origin.append(F.col("_metadata.row_index").alias(ROW))
+        origin += [F.col("_metadata.file_name").alias(NAME), F.col("_metadata.row_index").alias(ROW)]
     if is_text:
         origin.append(F.col(_BROKEN))
     frame = frame.select(*(value.alias(name) for name, value in kept.items()), *origin)
