@@ -74,7 +74,7 @@ class _Blame:
     def find(self, at: Step | None) -> Problem | None:
         steps = list(self.pipeline.steps)
         upto = steps.index(at) + 1 if at in steps else len(steps)
-        frames = [self.pipeline.first(self.applying)]
+        frames = [self.pipeline.first(self.applying)[0]]
         for step in steps[:upto]:
             frames.append(step.apply(frames[-1], self.applying))
         culprit = self._first_failing(frames)

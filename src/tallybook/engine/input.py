@@ -13,11 +13,13 @@ from tallybook.rows.system import is_active, kept, shaped, untouched
 from tallybook.rows.temporal import of_period
 
 
-def input_rows(source: SourceTable, schema: WorkingSchema, tables: Tables, facts: RunFacts, ids: RowIds) -> DataFrame:
-    """The working dataset before the first operation; deleted rows stay in it."""
+def input_rows(
+    source: SourceTable, schema: WorkingSchema, tables: Tables, facts: RunFacts, ids: RowIds
+) -> tuple[DataFrame, frozenset[str]]:
+    """The working dataset before the first operation, deleted rows in it; and the columns that came with the data."""
     frame = _current(source, tables, facts)
     values = untouched(schema.business) | _system(frame, source, facts, ids)
-    return frame.select(*shaped(schema.columns, values))
+    return frame.select(*shaped(schema.columns, values)), frozenset(frame.columns)
 
 
 def other_rows(source: SourceTable, tables: Tables, facts: RunFacts, ids: RowIds) -> DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from pyspark import StorageLevel
@@ -18,9 +18,10 @@ from tallybook.engine.facts import RunFacts
 from tallybook.engine.input import input_rows, other_rows
 from tallybook.engine.tables import Tables
 from tallybook.expressions.compile import Compiler
-from tallybook.model.columns import ColumnType
+from tallybook.model.columns import DELETED, UPDATED_AT, ColumnType
 from tallybook.operations.aggregate import AggregateStep
 from tallybook.operations.base import Applying, Step
+from tallybook.operations.delete import DeleteStep
 from tallybook.operations.output import OutputStep
 from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.rows.ids import RowIds
@@ -62,15 +63,15 @@ class Pipeline:
         compiler = Compiler(self.facts.timestamp, self.facts.period.identifier)
         return Applying(compiler, self.facts.timestamp, ids, load, self.input)
 
-    def first(self, applying: Applying) -> DataFrame:
-        """The working dataset before any operation."""
-        return input_rows(self.input, self.schema, self.tables, self.facts, applying.ids)
+    def first(self, applying: Applying) -> tuple[DataFrame, Applying]:
+        """The working dataset before any operation, and what is known of all its rows."""
+        frame, came = input_rows(self.input, self.schema, self.tables, self.facts, applying.ids)
+        return frame, replace(applying, all_active=DELETED not in came, all_stamped=UPDATED_AT not in came)
 
-    def run(self, write: Write, listener: Listener | None = None, frame: DataFrame | None = None) -> DataFrame:
+    def run(self, write: Write, listener: Listener | None = None) -> DataFrame:
         """Runs every step in order, writing outputs as they come; returns the final working dataset."""
         listener = listener or Listener()
-        applying = self.applying
-        frame = self.first(applying) if frame is None else frame
+        frame, applying = self.first(self.applying)
         forked = False
         depth = 0
         for index, step in enumerate(self.steps):
@@ -86,6 +87,8 @@ class Pipeline:
                 frame = step.apply(frame, applying)
                 depth += 1
                 forked = forked or isinstance(step, AggregateStep)
+                if isinstance(step, DeleteStep):
+                    applying = replace(applying, all_active=False)
             listener.finished(step, time.monotonic() - begun)
         return frame.select(*self.last.columns)
 

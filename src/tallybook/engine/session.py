@@ -34,9 +34,7 @@ NEEDS = {
 _DEFAULTS = {key: values[0] for key, values in NEEDS.items()} | {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""The last one saves half a dozen calls to the JVM for each call of a function: failures are told by `failures.py`."""
 
 
 def get_session(settings: SparkSettings | None = None, *, log_dir: Path | None = None) -> SparkSession:

@@ -86,12 +86,12 @@ class AggregateStep(Step):
 
         from tallybook.model.columns import STRING
         from tallybook.rows.ids import group_number
-        from tallybook.rows.system import fresh, null, selected, shaped, untouched
+        from tallybook.rows.system import fresh, null, shaped, untouched
 
-        compiler = applying.compiler
-        chosen = selected(None if self.selector is None else compiler.column(self.selector))
-        rows = with_lookups(frame, self, applying).filter(chosen)
-        summary = grouped(rows, self.grouping, self.after.columns, compiler)
+        beside = with_lookups(frame, self, applying)
+        chosen = applying.chosen(self.selector)
+        rows = beside if chosen is None else beside.filter(chosen)
+        summary = grouped(rows, self.grouping, self.after.columns, applying.compiler)
         keys = [key.column for key in self.grouping.keys]
         key_columns = [F.col(f"`{key}`") for key in keys]
         made = fresh(

@@ -22,7 +22,7 @@ from tallybook.expressions.parse import parse, parse_selector
 from tallybook.expressions.reads import tables_read
 from tallybook.expressions.scope import Scope
 from tallybook.model.base import IDENTIFIER_PATTERN, Entity, Expression, Id, NonEmpty, Text
-from tallybook.model.columns import BOOLEAN, NULL, ColumnType
+from tallybook.model.columns import BOOLEAN, NULL, UPDATED_AT, ColumnType
 from tallybook.model.dataset import Dataset, DatasetRef
 from tallybook.operations.schema import LookupTable, SourceTable, WorkingSchema
 from tallybook.source import Place, SourceText, path_text
@@ -30,7 +30,7 @@ from tallybook.source import Place, SourceText, path_text
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from tallybook.expressions.compile import Compiler
     from tallybook.rows.ids import RowIds
@@ -185,6 +185,31 @@ class Applying:
     ids: RowIds
     load: Callable[[SourceTable], DataFrame]
     input: SourceTable
+    all_active: bool = False
+    """No row can be deleted yet, so nobody needs to look."""
+    all_stamped: bool = False
+    """Every row has the run's timestamp in `_updated_at` already, so setting it again changes nothing."""
+
+    def chosen(self, selector: Typed | None) -> Column | None:
+        """Which rows a selector chooses, for filters and WHEN; None when it is all of them."""
+        from tallybook.rows.system import selected
+
+        condition = None if selector is None else self.compiler.column(selector)
+        return condition if self.all_active else selected(condition)
+
+    def where(self, chosen: Column | None, new: Column, old: Column) -> Column:
+        """The new value on chosen rows."""
+        from pyspark.sql import functions as F
+
+        return new if chosen is None else F.when(chosen, new).otherwise(old)
+
+    def stamp(self, chosen: Column | None) -> dict[str, Column]:
+        """The change of `_updated_at` that goes with a change of chosen rows."""
+        from pyspark.sql import functions as F
+
+        if self.all_stamped:
+            return {}
+        return {UPDATED_AT: self.where(chosen, F.lit(self.timestamp), F.col(UPDATED_AT))}
 
 
 @dataclass(frozen=True)

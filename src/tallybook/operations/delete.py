@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import AliasChoices, Field
 
 from tallybook.model.base import Entity
-from tallybook.model.columns import DELETED, UPDATED_AT
+from tallybook.model.columns import DELETED
 from tallybook.operations.base import Applying, Binding, Operation, Step
 from tallybook.operations.lookups import with_lookups, without_joined
 
@@ -39,12 +39,7 @@ class DeleteStep(Step):
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
         from pyspark.sql import functions as F
 
-        from tallybook.rows.system import selected
-
         beside = with_lookups(frame, self, applying)
-        chosen = selected(None if self.selector is None else applying.compiler.column(self.selector))
-        values = {
-            DELETED: F.when(chosen, F.lit(True)).otherwise(F.col(DELETED)),
-            UPDATED_AT: F.when(chosen, F.lit(applying.timestamp)).otherwise(F.col(UPDATED_AT)),
-        }
-        return without_joined(beside.withColumns(values), self)
+        chosen = applying.chosen(self.selector)
+        deleted = {DELETED: applying.where(chosen, F.lit(True), F.col(DELETED))}
+        return without_joined(beside.withColumns(deleted | applying.stamp(chosen)), self)

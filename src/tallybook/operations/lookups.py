@@ -25,14 +25,13 @@ def lookup_condition(lookup: LookupTable, schema: WorkingSchema) -> Typed:
 def with_lookups(frame: DataFrame, step: Step, applying: Applying) -> DataFrame:
     """The frame with the columns of every lookup the step reads. A row with two matches is an error if it is active."""
     from tallybook.rows.joins import Join, attach
-    from tallybook.rows.system import is_active
 
     for lookup in step.lookups:
         read = (c for typed in step.expressions.values() for c in columns_read(typed) if c.table == lookup.alias)
         columns = list(dict.fromkeys(column.column for column in read))
         join = Join.on(lookup_condition(lookup, step.before), lookup.alias, columns)
         other = applying.load(lookup.source)
-        frame = attach(frame, other, join, is_active(), applying.compiler, step.seq)
+        frame = attach(frame, other, join, applying.chosen(None), applying.compiler, step.seq)
     return frame
 
 

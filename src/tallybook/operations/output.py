@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
@@ -184,16 +184,10 @@ class OutputStep(Step):
 
     def projected(self, frame: DataFrame, applying: Applying) -> DataFrame:
         """The rows and columns to write."""
-        from pyspark.sql import functions as F
+        from tallybook.rows.system import shaped, untouched
 
-        from tallybook.rows.system import selected, shaped, untouched
-
-        compiler = applying.compiler
-        condition = None if self.selector is None else compiler.column(self.selector)
         beside = with_lookups(frame, self, applying)
-        if not self.include_deleted:
-            beside = beside.filter(selected(condition))
-        elif condition is not None:
-            beside = beside.filter(F.coalesce(condition, F.lit(False)))
+        chosen = replace(applying, all_active=applying.all_active or self.include_deleted).chosen(self.selector)
+        beside = beside if chosen is None else beside.filter(chosen)
         types = {name: self.before.columns[name] for name in self.columns}
         return beside.select(*shaped(types, untouched(types)))

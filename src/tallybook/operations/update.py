@@ -12,7 +12,7 @@ from tallybook.expressions.check import Typed
 from tallybook.expressions.reads import columns_read, tables_read
 from tallybook.expressions.scope import Scope
 from tallybook.model.base import Entity, Expression, NonEmpty, Text
-from tallybook.model.columns import ASSIGNABLE, NULL, RESERVED, UNKNOWN, UPDATED_AT, ColumnType
+from tallybook.model.columns import ASSIGNABLE, NULL, RESERVED, UNKNOWN, ColumnType
 from tallybook.model.dataset import DatasetRef
 from tallybook.operations.base import Applying, Binding, Operation, Step, check_column_name, why_not_assignable
 from tallybook.operations.lookups import with_lookups, without_joined
@@ -205,31 +205,28 @@ class UpdateStep(Step):
         """Only what changes is named: Spark analyses every column of a select, and there may be hundreds."""
         from pyspark.sql import functions as F
 
-        from tallybook.rows.system import null, selected
+        from tallybook.rows.system import null
 
-        compiler = applying.compiler
         beside = self._joined(with_lookups(frame, self, applying), applying)
-        chosen = selected(None if self.selector is None else compiler.column(self.selector))
-        values = {UPDATED_AT: F.when(chosen, F.lit(applying.timestamp)).otherwise(F.col(UPDATED_AT))}
+        chosen = applying.chosen(self.selector)
+        values = applying.stamp(chosen)
         for assignment in self.assignments:
             assert assignment.value is not None, "a step is applied only when its project has no problems"
             known = assignment.column in self.before.columns
             old = F.col(assignment.column) if known else null(assignment.type)
-            new = compiler.value(assignment.value, assignment.type)
-            values[assignment.column] = F.when(chosen, new).otherwise(old)
+            new = applying.compiler.value(assignment.value, assignment.type)
+            values[assignment.column] = applying.where(chosen, new, old)
         return without_joined(beside.withColumns(values), self)
 
     def _joined(self, frame: DataFrame, applying: Applying) -> DataFrame:
         """A second match is an error for selected rows; for all active ones when the selector itself reads a join."""
         from tallybook.rows.joins import Join, attach
-        from tallybook.rows.system import selected
 
         if not self.joins:
             return frame
         aliases = {join.alias for join in self.joins}
-        by_selector = self.selector is not None and not (tables_read(self.selector) & aliases)
-        compiler = applying.compiler
-        counts = selected(compiler.column(self.selector) if by_selector and self.selector is not None else None)
+        own_selector = self.selector is not None and not (tables_read(self.selector) & aliases)
+        counts = applying.chosen(self.selector if own_selector else None)
         for join in self.joins:
             columns = self._columns_of(join.alias)
             frame = attach(
@@ -237,7 +234,7 @@ class UpdateStep(Step):
                 applying.load(join.source),
                 Join.on(join.on, join.alias, columns),
                 counts,
-                compiler,
+                applying.compiler,
                 self.seq,
             )
         return frame

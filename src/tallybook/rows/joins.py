@@ -75,10 +75,12 @@ def _key_type(own: Typed, theirs: Typed) -> ColumnType | None:
     return common_type(sides)
 
 
-def attach(frame: DataFrame, other: DataFrame, join: Join, counts: Column, compiler: Compiler, seq: int) -> DataFrame:
+def attach(
+    frame: DataFrame, other: DataFrame, join: Join, counts: Column | None, compiler: Compiler, seq: int
+) -> DataFrame:
     """The frame with columns of the one matching row beside each row, as `alias.column`; NULLs without a match.
 
-    `counts` says for which rows a second match is an error. The check is a filter, which Spark never prunes.
+    `counts` says for which rows a second match is an error, None for all. The check is a filter: Spark never prunes it.
     """
     own_keys = [f"__own{i}" for i in range(len(join.equalities))]
     keyed = frame.select(
@@ -86,7 +88,8 @@ def attach(frame: DataFrame, other: DataFrame, join: Join, counts: Column, compi
     )
     matched = _test_rest(_join(keyed, _grouped(other, join, compiler), own_keys), join, compiler)
     failure = raising("JoinNotUnique", seq=str(seq), alias=join.alias, key=_key_text(own_keys))
-    one_match = F.when(counts & (F.col(_COUNT) > 1), failure.cast("boolean")).otherwise(F.lit(True))
+    twice = F.col(_COUNT) > 1
+    one_match = F.when(twice if counts is None else counts & twice, failure.cast("boolean")).otherwise(F.lit(True))
     columns = [F.col(_ROW).getField(name).alias(joined_name(join.alias, name)) for name in join.columns]
     helpers = (_ROW, _COUNT, _ROWS, *own_keys, *_their_keys(join))
     return matched.filter(one_match).select("*", *columns).drop(*helpers)
