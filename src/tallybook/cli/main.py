@@ -23,6 +23,7 @@ MODULES = (
     "validate",
     "plan",
     "run",
+    "test",
     "lifecycle",
     "runs",
     "datasets",

@@ -1,0 +1,118 @@
+"""`tallybook test`: the scenarios of the workspace."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tallybook.cli.app import JsonOption, WorkspaceOption, app
+from tallybook.cli.screen import emit, is_coloured, printable, say
+from tallybook.errors import UsageError, ValidationError
+
+if TYPE_CHECKING:
+    from tallybook.scenarios.load import Case
+    from tallybook.scenarios.suite import Outcome
+    from tallybook.workspace import Workspace
+
+
+@app.command()
+def test(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="[PATH]…", help="Files or folders; by default the whole workspace.")
+    ] = None,
+    text: Annotated[
+        str, typer.Option("-k", metavar="TEXT", help="Only scenarios with this text in their name or file.")
+    ] = "",
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit XML report.")] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="Write what comes out into scenarios that expect nothing yet.")
+    ] = False,
+    workspace: WorkspaceOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Run scenarios: given rows, a project and what must come out. Nothing else is written."""
+    from tallybook.scenarios.report import document, summary_text
+    from tallybook.scenarios.report import junit as junit_text
+    from tallybook.workspace import Workspace
+
+    opened = Workspace.open(workspace)
+    cases = _chosen(opened, paths or [], text)
+    begun = time.monotonic()
+    outcomes = _judged(opened, cases, quiet=json) if cases else []
+    if record:
+        outcomes = _recorded(opened, outcomes, quiet=json)
+    if junit is not None:
+        junit.write_text(junit_text(outcomes, opened.name), encoding="utf-8")
+    if json:
+        emit(document(outcomes))
+    else:
+        say(("\n" if outcomes else "") + summary_text(outcomes, time.monotonic() - begun))
+    return 0 if all(outcome.status == "passed" for outcome in outcomes) else 1
+
+
+def _chosen(workspace: Workspace, paths: list[Path], text: str) -> list[Case]:
+    """The scenarios asked for. A file that cannot be read might hold some, so it is an error."""
+    from tallybook.scenarios.check import read_cases
+
+    folders = [path.absolute() for path in paths]
+    missing = next((path for path in folders if not path.exists()), None)
+    if missing is not None:
+        raise UsageError(f"there is no file or folder {missing}")
+
+    def within(file: str) -> bool:
+        return not folders or any((workspace.root / file).is_relative_to(folder) for folder in folders)
+
+    unread = [p for p in workspace.definitions.problems if p.type == "InvalidYaml" and p.place and within(p.place.file)]
+    if unread:
+        raise ValidationError(unread)
+    cases = [case for case in read_cases(workspace.checked) if within(case.file)]
+    chosen = [case for case in cases if text.lower() in f"{case.file} {case.name}".lower()]
+    if not chosen and (paths or text):
+        raise UsageError("no scenario is meant by that", f"the workspace has {len(workspace.definitions.scenarios)}")
+    return chosen
+
+
+def _judged(workspace: Workspace, cases: list[Case], *, quiet: bool) -> list[Outcome]:
+    from tallybook.scenarios.suite import judge_all, start_engine
+
+    settings = workspace.definitions.settings
+    engine = start_engine(settings.spark if settings else None)
+    outcomes = []
+    for outcome in judge_all(cases, engine):
+        outcomes.append(outcome)
+        if not quiet:
+            _say_outcome(outcome)
+    return outcomes
+
+
+def _say_outcome(outcome: Outcome) -> None:
+    from tallybook.scenarios.report import failure_text
+
+    coloured = is_coloured(sys.stdout)
+
+    def painted(words: str, colour: str) -> str:
+        return typer.style(words, fg=colour, bold=True) if coloured else words
+
+    passed = outcome.status == "passed"
+    head = painted(f"{outcome.status:<7}", "green" if passed else "red")
+    say(f"{head} {outcome.case.file}:{outcome.case.part.place(key=True).line}  {printable(outcome.case.name)}")
+    if not passed:
+        say(f"\n{failure_text(outcome, lambda words: painted(words, 'red'))}\n")
+
+
+def _recorded(workspace: Workspace, outcomes: list[Outcome], *, quiet: bool) -> list[Outcome]:
+    """The outcomes without those that were written down."""
+    from tallybook.scenarios.record import record
+
+    open_ones = [outcome for outcome in outcomes if outcome.actual is not None and outcome.case.body.expect is None]
+    problems = record(workspace.root, open_ones)
+    if problems:
+        raise ValidationError(problems)
+    if not quiet:
+        for outcome in open_ones:
+            say(f"recorded {outcome.case.file}  {printable(outcome.case.name)}: review what it expects now")
+    return [outcome for outcome in outcomes if outcome not in open_ones]
