@@ -34,7 +34,7 @@ def test(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Run scenarios: given rows, a project and what must come out. Nothing else is written."""
+    """Run scenarios: given rows, a project and what must come out. No output is written anywhere."""
     from tallybook.scenarios.report import document, summary_text
     from tallybook.scenarios.report import junit as junit_text
     from tallybook.workspace import Workspace
