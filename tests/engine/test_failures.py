@@ -1,0 +1,85 @@
+"""A failed job is told as the operation, column and expression that caused it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from tests.rules.kit import NOW, aggregate, delete, orders, update
+
+from tallybook.engine.facts import RunFacts
+from tallybook.engine.failures import explain_failure
+from tallybook.engine.frames import FrameTables, conformed, dataset_of
+from tallybook.engine.pipeline import Pipeline
+from tallybook.errors import Problem
+from tallybook.model.period import GREGORIAN
+from tallybook.project.bind import bind_project
+from tallybook.project.catalog import Catalog
+from tallybook.project.model import Project
+
+Explain = Callable[..., Problem]
+
+
+@pytest.fixture
+def explained(spark: SparkSession) -> Explain:
+    def explain(frame: DataFrame, *operations: dict[str, Any], **sources: DataFrame) -> Problem:
+        given = {"orders": frame, **sources}
+        datasets = {name: dataset_of(name, each) for name, each in given.items()}
+        named = [{"seq": 10 * i, "name": f"step {i}", **each} for i, each in enumerate(operations, start=1)]
+        body = {"id": "p", "name": "P", "input_dataset_id": "orders", "operations": named}
+        project = Project.model_validate(body, strict=False)
+        bound = bind_project(project, project.operations, Catalog.of(datasets))
+        assert bound.problems == () and bound.input is not None and bound.schema is not None
+        period = GREGORIAN.period("2026-01")
+        tables = FrameTables(
+            {(name, name): conformed(each, datasets[name]) for name, each in given.items()}, period.identifier
+        )
+        facts = RunFacts("r", period, period.start_date, NOW, 1)
+        pipeline = Pipeline(spark, bound.input, bound.schema, bound.steps, facts, tables)
+        with pytest.raises(PySparkException) as caught:
+            pipeline.run(lambda _step, _frame: None).collect()
+        return explain_failure(caught.value, pipeline, None)
+
+    return explain
+
+
+def test_an_overflow_names_operation_column_and_expression(spark: SparkSession, explained: Explain) -> None:
+    frame = orders(spark, ("A", "EMEA", "on", 10, 9_000_000_000_000_000_000), ("B", "APAC", "on", 1, 1))
+    problem = explained(frame, update(amount="amount + 1"), update(x="1", y="quantity * 2"), delete("x = 1"))
+    assert (problem.type, problem.seq, problem.operation) == ("EvaluationError", 20, "step 2")
+    assert problem.message == "column 'y': a result does not fit into a 64-bit integer"
+    assert problem.hint == "in: quantity * 2"
+    assert problem.path == "arguments.assignments[1].expression"
+
+
+def test_text_that_is_no_number_is_quoted(spark: SparkSession, explained: Explain) -> None:
+    problem = explained(orders(spark, ("12x", "EMEA", "on", 10, 1)), update(n="TO_INTEGER(order_id)"))
+    assert (problem.seq, problem.message) == (10, "column 'n': '12x' is not a valid integer")
+
+
+def test_too_many_digits_for_a_column(spark: SparkSession, explained: Explain) -> None:
+    problem = explained(orders(spark, ("A", "EMEA", "on", "99999999.99", 1)), update(amount="amount * 10"))
+    assert problem.type == "EvaluationError" and "does not fit into decimal(10,2)" in problem.message
+
+
+def test_a_failing_aggregation(spark: SparkSession, explained: Explain) -> None:
+    big = spark.createDataFrame([("a", Decimal("9" * 38)), ("a", Decimal("9" * 38))], "k string, v decimal(38,0)")
+    problem = explained(big, aggregate(["k"], n="COUNT(*)", total="SUM(v)"))
+    assert (problem.type, problem.seq) == ("EvaluationError", 10)
+    assert problem.message.startswith("column 'total': ")
+
+
+def test_two_matches_name_alias_and_key(spark: SparkSession, explained: Explain) -> None:
+    other = spark.createDataFrame([("A", 1), ("A", 2)], "id string, v bigint")
+    join = {"alias": "o", "dataset_id": "other", "on": "order_id = o.id"}
+    operation = {
+        "type": "update",
+        "arguments": {"joins": [join], "assignments": [{"column": "v", "expression": "o.v"}]},
+    }
+    problem = explained(orders(spark, ("A", "EMEA", "on", 10, 1)), operation, other=other)
+    assert (problem.type, problem.seq) == ("JoinNotUnique", 10)
+    assert problem.message == "'o' has more than one matching row for key 'A'"
