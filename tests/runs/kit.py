@@ -162,7 +162,7 @@ def delta_rows(path: Path, version: int | None = None, columns: Sequence[str] | 
     from deltalake import DeltaTable
 
     table = DeltaTable(path, version=version).to_pyarrow_table(columns=columns)
-    return sorted(tuple(row.values()) for row in table.to_pylist())
+    return sorted((tuple(row.values()) for row in table.to_pylist()), key=str)
 
 
 def parquet_rows(path: Path, *columns: str) -> list[tuple[Any, ...]]:
