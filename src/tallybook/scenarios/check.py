@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -15,7 +15,7 @@ from tallybook.project.entities import Part
 from tallybook.project.yaml import Path
 from tallybook.resolve.locate import path_target
 from tallybook.scenarios.load import Case, columns_of, read_case
-from tallybook.scenarios.model import ExpectedRows, Given, Row
+from tallybook.scenarios.model import ExpectedRows, FileRows, Row, Rows
 from tallybook.scenarios.values import read_value
 
 
@@ -29,15 +29,15 @@ def check_scenarios(checked: Checked) -> Iterator[Problem]:
 
 def read_cases(checked: Checked) -> list[Case]:
     """All scenarios of a workspace, checked."""
-    return [_checked(read_case(part, checked)) for part in checked.definitions.scenarios]
+    return [_checked(read_case(part, checked), checked) for part in checked.definitions.scenarios]
 
 
-def _checked(case: Case) -> Case:
+def _checked(case: Case, workspace: Checked) -> Case:
     if case.scenario is None:
         return case
     case, problems = _with_period(case)
     problems += _check_project(case)
-    problems += _check_own_datasets(case)
+    problems += _check_own_datasets(case, workspace.definitions.datasets)
     problems += _check_data(case)
     if not case.expects_error:
         problems += _check_missing(case)
@@ -65,11 +65,12 @@ def _check_project(case: Case) -> Iterator[Problem]:
         )
 
 
-def _check_own_datasets(case: Case) -> Iterator[Problem]:
-    for index, dataset in enumerate(case.body.datasets):
-        entry = case.scope.definitions.datasets[dataset.id]
-        if entry.entity is not dataset or entry.part != case.part.below("datasets", index):
-            yield case.part.problem(("datasets", index, "id"), "DuplicateId", f"'{dataset.id}' is there twice")
+def _check_own_datasets(case: Case, known: Collection[str]) -> Iterator[Problem]:
+    own = [dataset.id for dataset in case.body.datasets]
+    for index, id in enumerate(own):
+        if id in known or id in own[:index]:
+            message = f"there is a dataset '{id}' already"
+            yield case.part.problem(("datasets", index, "id"), "DuplicateId", message, "choose another id")
 
 
 def _check_data(case: Case) -> Iterator[Problem]:
@@ -97,12 +98,13 @@ def tables_of(dataset: Dataset) -> dict[str, Table]:
     return inner | {dataset.main_table.name: dataset.main_table}
 
 
-def _check_given(given: Given, table: Table, case: Case, path: Path) -> Iterator[Problem]:
-    if given.file is not None:
+def _check_given(given: Rows, table: Table, case: Case, path: Path) -> Iterator[Problem]:
+    if isinstance(given, FileRows):
         yield from _check_file(given.file, case, path)
+        return
     types = table.business_types | table.system_types
     required = {column.name for column in table.columns if not column.nullable}
-    for index, row in enumerate(given.rows):
+    for index, row in enumerate(given):
         here = (*path, index)
         yield from _check_row(row, types, case.part, here, f"table '{table.name}'", exact=True)
         for name in required & row.keys():

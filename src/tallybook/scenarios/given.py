@@ -19,7 +19,7 @@ from tallybook.operations.schema import SourceTable
 from tallybook.resolve.locate import path_target
 from tallybook.runs.places import Places
 from tallybook.scenarios.load import Case
-from tallybook.scenarios.model import Row
+from tallybook.scenarios.model import FileRows, Row
 from tallybook.scenarios.values import read_value
 
 
@@ -37,8 +37,8 @@ class GivenData:
         for source in self.case.sources:
             given = self.case.body.data.get(source.dataset.id, {}).get(source.table.name)
             if given is not None:
-                rows = self._rows(source.table, given.rows) if given.file is None else self._location(given.file)
-                found[source.dataset.id, source.table.name] = rows
+                held = self._location(given) if isinstance(given, FileRows) else self._rows(source.table, given)
+                found[source.dataset.id, source.table.name] = held
         return found
 
     def _rows(self, table: Table, rows: Sequence[Row]) -> GivenRows:
@@ -52,9 +52,9 @@ class GivenData:
     def _values(self, row: Row, columns: dict[str, ColumnType]) -> tuple[object, ...]:
         return tuple(read_value(row.get(name), type) for name, type in columns.items())
 
-    def _location(self, file: str) -> Location:
-        source = FileSource(id="scenario", type=format_of(file), options=FileOptions(path_prefix="."))
-        return Location(source, path_target(file, self.case.scope.definitions.root), self.period.identifier)
+    def _location(self, given: FileRows) -> Location:
+        source = FileSource(id="scenario", type=format_of(given.file), options=FileOptions(path_prefix="."))
+        return Location(source, path_target(given.file, self.case.scope.definitions.root), self.period.identifier)
 
     def periods(self) -> dict[Key, list[str]]:
         """For each table the scenario's period, and its parts where a run would find those in places of their own."""

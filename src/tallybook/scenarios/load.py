@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tallybook.errors import Problem
-from tallybook.model.base import as_text
+from tallybook.model.base import Id, as_text
 from tallybook.model.columns import ColumnType
 from tallybook.model.dataset import Dataset
 from tallybook.model.period import Period
@@ -17,7 +17,7 @@ from tallybook.project.check import check
 from tallybook.project.checked import Checked
 from tallybook.project.entities import Part, read_entity
 from tallybook.project.load import Definitions, Entry, ProjectEntry, read_project
-from tallybook.scenarios.model import Scenario
+from tallybook.scenarios.model import FileRows, Row, Rows, Scenario
 
 _NAMELESS = "scenario"
 
@@ -79,19 +79,19 @@ def columns_of(step: OutputStep) -> dict[str, ColumnType]:
 
 def read_case(part: Part, checked: Checked) -> Case:
     """One scenario document in its workspace."""
-    read, problems = _read(part)
-    if read is None:
-        return Case(_name(part), part, checked, problems=tuple(problems))
-    scenario, inline, wrong = read
-    case = Case(_name(part), part, checked, scenario, refused=tuple(wrong))
-    if inline is None and (wrong or str(scenario.project) not in checked.definitions.projects):
+    read = _read(part)
+    case = Case(_name(part), part, checked, read.scenario, problems=tuple(read.problems), refused=tuple(read.wrong))
+    inline = read.inline
+    if read.scenario is None:
+        return replace(case, problems=(*case.problems, *case.refused))
+    project_id = inline.head.id if inline else str(read.scenario.project)
+    if inline is None and (read.wrong or project_id not in checked.definitions.projects):
         return case
     scope = _scope(case, inline)
-    project_id = inline.head.id if inline else str(scenario.project)
     case = replace(case, scope=scope, bound=scope.bound.get(project_id))
     known = [*scope.problems, *(() if inline or scope is checked else checked.problems)]
     concerning = (problem for problem in known if _concerns(problem, case, project_id))
-    return replace(case, refused=(*wrong, *dict.fromkeys(concerning)))
+    return replace(case, refused=(*read.wrong, *dict.fromkeys(concerning)))
 
 
 def _name(part: Part) -> str:
@@ -100,27 +100,52 @@ def _name(part: Part) -> str:
     return str(as_text(name)) if name is not None else _NAMELESS
 
 
-_Read = tuple[Scenario, ProjectEntry | None, list[Problem]]
+@dataclass
+class _Read:
+    scenario: Scenario | None
+    problems: list[Problem]
+    inline: ProjectEntry | None = None
+    wrong: list[Problem] = field(default_factory=list)
+    """What is wrong with a project that is written out."""
 
 
-def _read(part: Part) -> tuple[_Read | None, list[Problem]]:
-    """The scenario, and its project where that is written out: read apart, operation by operation."""
+def _read(part: Part) -> _Read:
+    """What may have one of two forms is read apart, by the form it has: problems then speak of that form alone."""
     body = part.value()
+    if not isinstance(body, dict):
+        return _Read(*read_entity(Scenario, part))
     inline: ProjectEntry | None = None
     wrong: list[Problem] = []
-    if isinstance(body, dict) and isinstance(body.get("project"), dict):
+    problems: list[Problem] = []
+    if isinstance(body.get("project"), dict):
         inline, wrong = read_project(part.below("project"))
         body = body | {"project": inline.head.id if inline else _NAMELESS}
-    scenario, problems = read_entity(Scenario, part, body)
-    if scenario is None:
-        return None, [*_once(problems), *wrong]
-    return (scenario, inline, wrong), []
+    elif "project" in body:
+        _, problems = read_entity(Id, part.below("project"))
+        body = body | {"project": _NAMELESS} if problems else body
+    data = body.get("data")
+    given: dict[str, dict[str, Rows]] = {}
+    if isinstance(data, dict) and all(isinstance(tables, dict) for tables in data.values()):
+        given, unread = _read_data(part.below("data"))
+        body = body | {"data": {}}
+        problems += unread
+    scenario, found = read_entity(Scenario, part, body)
+    if scenario is not None:
+        scenario = scenario.model_copy(update={"data": given})
+    return _Read(None if problems else scenario, [*found, *problems], inline, wrong)
 
 
-def _once(problems: list[Problem]) -> list[Problem]:
-    """A project that is neither an id nor a map is wrong in both ways; the first is said."""
-    first = next((problem for problem in problems if problem.path == "scenario.project"), None)
-    return [problem for problem in problems if problem.path != "scenario.project" or problem is first]
+def _read_data(part: Part) -> tuple[dict[str, dict[str, Rows]], list[Problem]]:
+    given: dict[str, dict[str, Rows]] = {}
+    problems: list[Problem] = []
+    for dataset_id, tables in part.value().items():
+        for name, value in tables.items():
+            form = FileRows if isinstance(value, dict) else tuple[Row, ...]
+            rows, found = read_entity(form, part.below(dataset_id, name))
+            problems += found
+            given.setdefault(dataset_id, {})[name] = () if rows is None else rows
+        given.setdefault(dataset_id, {})
+    return given, problems
 
 
 def _concerns(problem: Problem, case: Case, project_id: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tallybook.errors import PROBLEM_TYPES, did_you_mean
 from tallybook.model.base import Entity, Id, NonEmpty, as_text
@@ -76,18 +76,8 @@ class FileRows(Entity):
     file: NonEmpty = Field(description="A csv, json, orc, parquet or delta path, relative to the workspace.")
 
 
-class Given(Entity):
-    """The rows of one table: written out, or in a file."""
-
-    rows: tuple[Row, ...] = ()
-    file: NonEmpty | None = None
-
-
-def _as_given(value: Any) -> Any:
-    return value if isinstance(value, dict) and "rows" not in value else {"rows": value}
-
-
-Rows = Annotated[Given, BeforeValidator(_as_given, json_schema_input_type=tuple[Row, ...] | FileRows)]
+Rows = tuple[Row, ...] | FileRows
+"""The rows of one table: written out, or in a file."""
 
 
 class ExpectedRows(Entity):
@@ -111,13 +101,10 @@ class ExpectedError(Entity):
     seq: int | None = Field(None, ge=1, description="The operation it must be about.")
 
 
-Seq = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*$")]
-
-
 class Expect(ExpectedRows):
     """Rows, their number and columns are those of the last output; without an output, of what is not deleted."""
 
-    outputs: dict[Seq, ExpectedRows] = Field(default_factory=dict, description="By the seq of the output.")
+    outputs: dict[str, ExpectedRows] = Field(default_factory=dict, description="By the seq of the output.")
     working: ExpectedRows | None = Field(None, description="The final working dataset, deleted rows included.")
     columns: tuple[NonEmpty, ...] | None = Field(None, description="Exactly these columns, in this order.")
     error: ExpectedError | None = None

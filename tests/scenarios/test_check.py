@@ -1,0 +1,123 @@
+"""What is wrong with a scenario is told with its place, before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.scenarios.kit import HEAD, rows, workspace
+
+from tallybook.errors import Problem
+from tallybook.project.check import check
+from tallybook.project.load import load_definitions
+from tallybook.scenarios.check import check_scenarios
+
+INLINE = """scenario:
+  name: One
+  project:
+    id: own
+    name: Own
+    input_dataset_id: sales
+    operations:
+      - {seq: 1, name: Bad, type: update, arguments: {assignments: [{column: x, expression: missing + 1}]}}
+  period: 2026-01
+  data: {sales: {sales: []}}
+"""
+
+
+def problems(folder: Path, scenario: str, **files: str) -> list[Problem]:
+    return list(check_scenarios(check(load_definitions(workspace(folder, scenario, **files)))))
+
+
+def told(problem: Problem) -> tuple[str, str]:
+    """The type, and the text the caret stands under."""
+    place = problem.place
+    assert place is not None and place.file == "scenarios/one.yaml"
+    return problem.type, place.text[place.column - 1 :][: place.length]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "type", "at"),
+    [
+        (rows("id: A") + "  expects: 1\n", "UnknownKey", "expects"),
+        (HEAD.replace("project: close", "project: clsoe") + "  data: {}\n", "ProjectNotFound", "clsoe"),
+        (HEAD.replace("2026-01", "2026-13") + "  data: {sales: {sales: []}}\n", "PeriodNotFound", "2026-13"),
+        (HEAD.replace("  period: 2026-01\n", "") + "  data: {sales: {sales: []}}\n", "InvalidArguments", "scenario"),
+        (HEAD + "  data: {sales: {sales: []}, slaes: {sales: []}}\n", "DatasetNotFound", "slaes"),
+        (HEAD + "  data: {sales: {sales: [], orders: []}}\n", "InvalidArguments", "orders"),
+        (HEAD + "  data: {sales: {}}\n", "DataNotFound", "sales"),
+        (HEAD + "  data: {}\n", "DataNotFound", "data"),
+        (HEAD + "  data: {sales: {sales: 7}}\n", "InvalidArguments", "7"),
+        (HEAD + "  data: {sales: {sales: {file: x.csv, as: csv}}}\n", "UnknownKey", "as"),
+        (HEAD + "  data: {sales: {sales: {file: ../x.csv}}}\n", "InvalidArguments", "../x.csv"),
+        (HEAD + "  data: {sales: {sales: {file: /tmp/x.csv}}}\n", "InvalidArguments", "/tmp/x.csv"),
+        (HEAD + "  data: {sales: {sales: {file: x.xlsx}}}\n", "InvalidArguments", "x.xlsx"),
+        (rows("id: A, amuont: 1"), "ColumnNotFound", "amuont"),
+        (rows("id: A, amount: much"), "TypeMismatch", "much"),
+        (rows('id: A, amount: "1"'), "TypeMismatch", '"1"'),
+        (rows("id: A, amount: 1.005"), "TypeMismatch", "1.005"),
+        (rows("id: A, amount: 100000000"), "TypeMismatch", "100000000"),
+        (rows("id: A, pieces: 1.5"), "TypeMismatch", "1.5"),
+        (rows("id: A, day: 2026-1-5"), "TypeMismatch", "2026-1-5"),
+        (rows("id: A, sold_at: noon"), "TypeMismatch", "noon"),
+        (rows("id: A, paid: yes"), "TypeMismatch", "yes"),
+        (rows("id: null"), "TypeMismatch", "null"),
+        (rows("id: [A]"), "InvalidArguments", "[A]"),
+        (rows("id: A", expect="  expect: {rows: [{nett: 1}]}\n"), "ColumnNotFound", "nett"),
+        (rows("id: A", expect="  expect: {rows: [{net: 'x'}]}\n"), "TypeMismatch", "'x'"),
+        (rows("id: A", expect="  expect: {rows: [{paid: true}]}\n"), "ColumnNotFound", "paid"),
+        (rows("id: A", expect="  expect: {working: {rows: [{gone: 1}]}}\n"), "ColumnNotFound", "gone"),
+        (rows("id: A", expect="  expect: {columns: [id, gone]}\n"), "ColumnNotFound", "gone"),
+        (rows("id: A", expect="  expect: {outputs: {20: {row_count: 1}}}\n"), "InvalidArguments", "20"),
+        (rows("id: A", expect="  expect: {outputs: {last: {row_count: 1}}}\n"), "InvalidArguments", "last"),
+        (rows("id: A", expect="  expect: {match: subset}\n"), "InvalidArguments", "{match: subset}"),
+        (rows("id: A", expect="  expect: {row_count: 1, error: {type: WriteFailed}}\n"), "InvalidArguments", "{row"),
+        (rows("id: A", expect="  expect: {error: {type: Oops}}\n"), "InvalidArguments", "Oops"),
+        (HEAD.replace("close", "[close]") + "  data: {}\n", "InvalidArguments", "[close]"),
+        (INLINE + "  expect: {row_count: 0}\n", "ColumnNotFound", "missing"),
+    ],
+)
+def test_a_mistake_is_told_at_its_place(tmp_path: Path, scenario: str, type: str, at: str) -> None:
+    found = [told(problem) for problem in problems(tmp_path, scenario)]
+    assert [each[0] for each in found] == [type]
+    assert found[0][1].startswith(at)
+
+
+def test_a_name_that_is_nearly_right_is_suggested(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, HEAD.replace("close", "clsoe") + "  data: {}\n")
+    assert problem.hint == "did you mean 'close'?"
+
+
+def test_every_mistake_of_a_scenario_is_told(tmp_path: Path) -> None:
+    found = problems(tmp_path, rows("id: A, amuont: 1", "id: B, day: soon", expect="  expect: {rows: [{nett: 1}]}\n"))
+    assert [problem.type for problem in found] == ["ColumnNotFound", "TypeMismatch", "ColumnNotFound"]
+    assert found[0].path == "scenario.data.sales.sales[0].amuont"
+
+
+def test_what_is_wrong_with_an_own_project_is_no_problem_when_an_error_is_expected(tmp_path: Path) -> None:
+    assert problems(tmp_path, INLINE + "  expect: {error: {type: ColumnNotFound}}\n") == []
+
+
+def test_what_is_wrong_with_a_project_of_the_workspace_is_told_there_only(tmp_path: Path) -> None:
+    broken = """
+project:
+  id: close
+  name: Close
+  input_dataset_id: sales
+  operations:
+    - {seq: 1, name: Bad, type: delete, selector: missing = 1}
+"""
+    assert problems(tmp_path, rows("id: A"), **{"project.yaml": broken}) == []
+
+
+def test_a_row_of_a_bitemporal_table_says_when_it_is_valid(tmp_path: Path) -> None:
+    scenario = rows("id: A").replace("  data:\n", "  data:\n    rates: {rates: [{code: USD, rate: 1}]}\n")
+    (problem,) = problems(tmp_path, scenario)
+    assert problem.type == "InvalidArguments"
+    assert "_valid_from" in problem.message
+
+
+def test_a_dataset_of_its_own_may_not_hide_one_of_the_workspace(tmp_path: Path) -> None:
+    own = "  datasets: [{id: sales, name: S, main_table: {name: sales, columns: [{name: id, type: string}]}}]\n"
+    found = problems(tmp_path, rows("id: A", head=HEAD + own, expect=""))
+    assert "DuplicateId" in [problem.type for problem in found]

@@ -1,0 +1,51 @@
+"""Expected rows find their actual ones, whatever the order, and the nearest where none fits."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tallybook.scenarios.pairing import pair
+
+ROW = st.fixed_dictionaries({"x": st.integers(0, 2), "y": st.integers(0, 2)})
+PART = st.fixed_dictionaries({}, optional={"x": st.integers(0, 2), "y": st.integers(0, 2)})
+
+
+def fits(wanted: dict[str, int], row: dict[str, int]) -> bool:
+    return all(row[name] == value for name, value in wanted.items())
+
+
+def most_matches(expected: list[dict[str, int]], actual: list[dict[str, int]]) -> int:
+    """By trying every order."""
+    places: list[dict[str, int] | None] = [*actual, *[None] * len(expected)]
+    return max(
+        sum(1 for wanted, row in zip(expected, order, strict=False) if row is not None and fits(wanted, row))
+        for order in permutations(places, len(expected))
+    )
+
+
+@given(st.lists(PART, max_size=4), st.lists(ROW, max_size=3))
+def test_as_many_rows_as_possible_are_matched(expected: list[dict[str, int]], actual: list[dict[str, int]]) -> None:
+    unmatched, spare = pair(expected, actual, ())
+    assert len(expected) - len(unmatched) == most_matches(expected, actual)
+    paired = [j for _, j in unmatched if j is not None]
+    assert len({*paired, *spare}) == len(paired) + len(spare)
+    assert len(paired) + len(spare) == len(actual) - (len(expected) - len(unmatched))
+
+
+def test_a_wide_row_gives_way_to_a_narrow_one() -> None:
+    assert pair([{"x": 1}, {"x": 1, "y": 2}], [{"x": 1, "y": 2}, {"x": 1, "y": 3}], ()) == ([], [])
+
+
+def test_equal_rows_are_counted() -> None:
+    unmatched, spare = pair([{"x": 1}, {"x": 1}], [{"x": 1}], ())
+    assert (unmatched, spare) == ([(1, None)], [])
+
+
+def test_the_nearest_row_is_the_one_with_the_same_key() -> None:
+    expected = [{"id": "A", "x": 1, "y": 1}]
+    actual = [{"id": "B", "x": 1, "y": 1}, {"id": "A", "x": 2, "y": 2}]
+    assert pair(expected, actual, ["id"]) == ([(0, 1)], [0])
+    assert pair(expected, actual, ()) == ([(0, 0)], [1])
