@@ -116,6 +116,7 @@ def test_nothing_has_run_yet(books: Books, tally: Tally) -> None:
         (["run", "clos", "--period", "2026-01"], 1, "did you mean 'close'?"),
         (["run", "close", "--period", "january"], 1, "PeriodNotFound"),
         (["run", "report", "--period", "2026-01"], 1, "it is registered by `tallybook run close`"),
+        (["activate", "report"], 1, "it is registered by `tallybook run close`"),
         (["plan", "clos", "--period", "2026-01"], 1, "did you mean 'close'?"),
     ],
 )

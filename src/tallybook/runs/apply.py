@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from tallybook.errors import ValidationError
 from tallybook.model.state import Kind, ProjectState
-from tallybook.project.bind import bind_project
 from tallybook.project.changes import describe_changes
 from tallybook.project.checked import Checked
 from tallybook.runs.conflicts import stop_broken_projects
-from tallybook.runs.planner import valid_project
+from tallybook.runs.planner import bind_recorded, valid_project
 from tallybook.runs.recording import bodies, known_datasets, record
 from tallybook.store.definitions import content_hash
 from tallybook.store.store import Store
@@ -67,10 +66,8 @@ def activate(store: Store, checked: Checked, project_id: str) -> ProjectState:
     """Records the files and makes a valid project count, pinned to the newest version of its input dataset."""
     apply(store, checked)
     entry = valid_project(checked, project_id)
-    catalog = known_datasets(store).catalog
-    bound = bind_project(entry.head, entry.operations, catalog, entry.part)
-    if bound.problems or bound.input is None:
-        raise ValidationError(bound.problems)
+    bound = bind_recorded(checked, entry, entry.head, known_datasets(store).catalog)
+    assert bound.input is not None, "a project without problems has its input"
     state = store.project_state(project_id)
     assert state is not None
     if state.status == "inactive":

@@ -12,8 +12,10 @@ from tallybook.model.period import Calendar
 from tallybook.model.state import ProjectState
 from tallybook.operations.output import OutputStep
 from tallybook.project.bind import BoundProject, bind_project
+from tallybook.project.catalog import Catalog
 from tallybook.project.checked import Checked
 from tallybook.project.load import ProjectEntry
+from tallybook.project.model import ProjectHead
 from tallybook.resolve.match import Evaluate
 from tallybook.runs.places import Places
 from tallybook.runs.recording import Known
@@ -46,23 +48,7 @@ class Planner:
         if pinned is not None:
             update["input_dataset_version"] = pinned
         head = entry.head.model_copy(update=update)
-        bound = bind_project(head, entry.operations, self.known.catalog, entry.part)
-        if bound.problems:
-            raise ValidationError(self._explained(problem) for problem in bound.problems)
-        return bound
-
-    def _explained(self, problem: Problem) -> Problem:
-        """A dataset the checker knew and the store does not is one that a project has yet to register."""
-        if problem.type != "DatasetNotFound":
-            return problem
-        makers = [
-            f"`tallybook run {id}`"
-            for id, bound in self.checked.bound.items()
-            for step in bound.steps
-            if isinstance(step, OutputStep) and step.register_as and f"'{step.register_as}'" in problem.message
-        ]
-        hint = f"it is registered by {' or '.join(makers)}, once that project is active" if makers else problem.hint
-        return replace(problem, hint=hint)
+        return bind_recorded(self.checked, entry, head, self.known.catalog)
 
     def _places(self, bound: BoundProject, facts: RunFacts, sandbox: Path | None) -> Places:
         definitions = self.checked.definitions
@@ -77,6 +63,28 @@ class Planner:
             evaluate=self.evaluate,
             sandbox=sandbox,
         )
+
+
+def bind_recorded(checked: Checked, entry: ProjectEntry, head: ProjectHead, catalog: Catalog) -> BoundProject:
+    """A project against datasets the store knows; ValidationError if it does not fit them."""
+    bound = bind_project(head, entry.operations, catalog, entry.part)
+    if bound.problems:
+        raise ValidationError(_explained(checked, problem) for problem in bound.problems)
+    return bound
+
+
+def _explained(checked: Checked, problem: Problem) -> Problem:
+    """A dataset the checker knew and the store does not is one that a project has yet to register."""
+    if problem.type != "DatasetNotFound":
+        return problem
+    makers = [
+        f"`tallybook run {id}`"
+        for id, bound in checked.bound.items()
+        for step in bound.steps
+        if isinstance(step, OutputStep) and step.register_as and f"'{step.register_as}'" in problem.message
+    ]
+    hint = f"it is registered by {' or '.join(makers)}, once that project is active" if makers else problem.hint
+    return replace(problem, hint=hint)
 
 
 def calendar_of(checked: Checked) -> Calendar:
