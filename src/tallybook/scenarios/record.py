@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ruamel.yaml.nodes import MappingNode, Node
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
 from tallybook.errors import Problem
 from tallybook.project.entities import Part
@@ -105,12 +105,14 @@ def _insert(path: Path, part: Part, lines: Sequence[str]) -> None:
 
 
 def _last_line(part: Part) -> int:
-    """The line on which the last value of the scenario ends."""
-    return max(_end(node) for path, (_, node) in part.document.nodes.items() if path[: len(part.path)] == part.path)
+    """The line on which the last value of the scenario ends. A block ends where what is in it ends."""
+    nodes = (node for path, (_, node) in part.document.nodes.items() if path[: len(part.path)] == part.path)
+    closed = (node for node in nodes if isinstance(node, ScalarNode) or getattr(node, "flow_style", False))
+    return max(_end(node, part.document.lines) for node in closed)
 
 
-def _end(node: Node) -> int:
-    """A block has no end of its own: it ends where what is in it ends."""
-    if getattr(node, "flow_style", True) is False or getattr(node, "style", None) in ("|", ">"):
-        return int(node.start_mark.line)
-    return int(node.end_mark.line)
+def _end(node: Node, lines: Sequence[str]) -> int:
+    end = int(node.end_mark.line)
+    if node.end_mark.column > 0 or end == node.start_mark.line:
+        return end
+    return max(at for at in range(node.start_mark.line, end) if lines[at].strip())

@@ -1,0 +1,37 @@
+"""The scenarios of the example workspaces hold."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tallybook.engine.local import LocalEngine
+from tallybook.project.check import check
+from tallybook.project.load import load_definitions
+from tallybook.scenarios.check import read_cases
+from tallybook.scenarios.load import Case
+from tallybook.scenarios.report import failure_text
+from tallybook.scenarios.suite import judge
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@cache
+def scenarios(example: str) -> list[Case]:
+    return read_cases(check(load_definitions(EXAMPLES / example)))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case.name) for example in ("orders", "month_close") for case in scenarios(example)],
+)
+def test_a_scenario_holds(case: Case, engine: LocalEngine) -> None:
+    outcome = judge(case, engine)
+    assert outcome.status == "passed", failure_text(outcome)
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(scenarios("orders")) >= 6
+    assert len(scenarios("month_close")) >= 15

@@ -1,0 +1,290 @@
+"""Scenarios run as projects do, over the rows they give, and leave nothing behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.scenarios.kit import HEAD, cases, rows
+
+from tallybook.engine.local import LocalEngine
+from tallybook.scenarios.suite import Outcome, judge, judge_all
+
+Judge = Callable[..., Outcome]
+
+
+@pytest.fixture
+def judged(tmp_path: Path, engine: LocalEngine) -> Judge:
+    def one(scenario: str, **files: str) -> Outcome:
+        (case,) = cases(tmp_path, scenario, **files)
+        return judge(case, engine)
+
+    return one
+
+
+def expect(text: str) -> str:
+    return "  expect:\n" + "".join(f"    {line}\n" for line in text.strip().splitlines())
+
+
+def test_every_kind_of_expectation(judged: Judge) -> None:
+    outcome = judged(
+        rows(
+            "id: A, amount: 10, paid: true",
+            "id: B, amount: 7, paid: null, _labels: vip",
+            "id: C, amount: 0, paid: true",
+            "id: D, amount: 99, paid: true, _period: 2025-12",
+            expect=expect("""
+rows: [{id: B, amount: 7.0, net: null}, {id: A, net: 8}]
+row_count: 2
+columns: [id, amount, net]
+outputs: {30: {match: subset, rows: [{id: A}], row_count: 2}}
+working:
+  rows:
+    - {id: A, _deleted: false, _period: 2026-01, _updated_at: 2026-01-01T00:00:00Z}
+    - {id: B, _labels: vip}
+    - {id: C, _deleted: true, net: 0}
+    - {paid: true, amount: 10, _operation_seq: 40, _period: null}
+    - {paid: null, amount: 7}
+"""),
+        )
+    )
+    assert (outcome.status, outcome.problems, outcome.differences) == ("passed", (), ())
+
+
+def test_without_an_output_rows_are_those_not_deleted(judged: Judge) -> None:
+    project = """scenario:
+  name: One
+  project:
+    id: own
+    name: Own
+    input_dataset_id: sales
+    operations:
+      - {seq: 1, name: Drop, type: delete, selector: amount < 0}
+      - {seq: 2, name: Date, type: update, arguments: {assignments: [{column: due, expression: DATEADD(day, 30)}]}}
+  period: 2026-01
+"""
+    given = rows(
+        "id: A, amount: 1, day: 2026-01-31",
+        "id: B, amount: -1",
+        head=project,
+        expect=expect("rows: [{due: 2026-03-02}]"),
+    )
+    assert judged(given).status == "passed"
+
+
+def test_types_survive(judged: Judge) -> None:
+    given = "id: A, day: 2026-01-31, sold_at: '2026-01-31T23:59:59.5+02:00', pieces: 7, amount: 1.5, paid: false"
+    wanted = "working: {match: subset, rows: [{day: 2026-01-31, sold_at: '2026-01-31T21:59:59.500000Z', pieces: 7}]}"
+    assert judged(rows(given, expect=expect(wanted))).status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "what"),
+    [
+        ("rows: []", "rows"),
+        ("rows: [{id: A, net: 9}]", "rows"),
+        ("rows: [{id: A}, {id: A}]", "rows"),
+        ("{rows: [{id: Z}], match: subset}", "rows"),
+        ("row_count: 2", "row_count"),
+        ("columns: [amount, id, net]", "columns"),
+        ("outputs: {30: {rows: []}}", "rows"),
+        ("working: {row_count: 1}", "row_count"),
+        ("error: {type: JoinNotUnique}", "error"),
+    ],
+)
+def test_an_expectation_that_does_not_hold(judged: Judge, wanted: str, what: str) -> None:
+    outcome = judged(rows("id: A, amount: 10, paid: true", expect=f"  expect: {{{wanted.strip('{}')}}}\n"))
+    assert outcome.status == "failed"
+    assert [difference.what for difference in outcome.differences] == [what]
+
+
+def test_a_difference_names_the_operation_that_could_have_caused_it(judged: Judge) -> None:
+    outcome = judged(
+        rows(
+            "id: A, amount: 10, paid: true",
+            expect=expect("working: {rows: [{id: A, net: 9, amount: 11, _deleted: true}, {paid: true, amount: 9}]}"),
+        )
+    )
+    rows_told = outcome.differences[0].rows
+    touches = {cell.column: cell.touch and cell.touch.seq for row in rows_told for cell in row.cells if row.place}
+    assert [row.place.line for row in rows_told if row.place] == [10, 10]
+    first = {cell.column: cell.touch and cell.touch.seq for cell in rows_told[0].cells}
+    assert first == {"net": 10, "amount": None, "_deleted": 20}
+    assert touches["amount"] == 40
+
+
+ERROR = """scenario:
+  name: One
+  project:
+    id: own
+    name: Own
+    input_dataset_id: sales
+    operations:
+      - {seq: 1, name: Fine, type: update, arguments: {assignments: [{column: x, expression: pieces + 1}]}}
+      - {seq: 2, name: Big, type: update, arguments: {assignments: [{column: x, expression: x * 9000000000000}]}}
+  period: 2026-01
+"""
+
+
+def test_an_error_while_running_can_be_expected(judged: Judge) -> None:
+    given = rows("id: A, pieces: 9000000000", head=ERROR, expect="  expect: {error: {type: EvaluationError, seq: 2}}\n")
+    assert judged(given).status == "passed"
+
+
+def test_another_error_than_the_expected_one_fails(judged: Judge) -> None:
+    given = rows("id: A, pieces: 9000000000", head=ERROR, expect="  expect: {error: {type: EvaluationError, seq: 1}}\n")
+    outcome = judged(given)
+    assert outcome.status == "failed"
+    assert outcome.differences[0].message == (
+        "EvaluationError in operation 1 is expected, but there is EvaluationError in operation 2"
+    )
+
+
+def test_an_error_nobody_expects_is_told(judged: Judge) -> None:
+    outcome = judged(rows("id: A, pieces: 9000000000", head=ERROR, expect="  expect: {row_count: 1}\n"))
+    assert outcome.status == "error"
+    assert [(problem.type, problem.seq) for problem in outcome.problems] == [("EvaluationError", 2)]
+
+
+def test_a_scenario_that_expects_nothing_does_not_pass(judged: Judge) -> None:
+    outcome = judged(rows("id: A", expect=""))
+    assert outcome.status == "error"
+    assert "--record" in str(outcome.problems[0].hint)
+
+
+def test_a_project_that_is_wrong_is_told_as_such(judged: Judge) -> None:
+    bad = "{seq: 1, name: Bad, type: delete, selector: missing}"
+    broken = f"project: {{id: close, name: Close, input_dataset_id: sales, operations: [{bad}]}}\n"
+    outcome = judged(rows("id: A", expect="  expect: {row_count: 0}\n"), **{"project.yaml": broken})
+    assert (outcome.status, outcome.problems[0].type) == ("error", "ColumnNotFound")
+
+
+def test_a_quarter_takes_the_rows_of_its_months(judged: Judge) -> None:
+    quarter = HEAD.replace("2026-01", "2026-Q1")
+    given = rows(
+        "id: A, _period: 2026-01",
+        "id: B, _period: 2026-03",
+        "id: C, _period: 2026-04",
+        "id: D",
+        head=quarter,
+        expect=expect("rows: [{id: A}, {id: B}, {id: D}]"),
+    )
+    assert judged(given).status == "passed"
+
+
+def test_rows_of_a_year_that_lie_in_one_place_are_those_of_the_year(judged: Judge) -> None:
+    yearly = """
+datasource: {id: files, type: csv, options: {path_prefix: data}}
+---
+resolver:
+  id: by-year
+  is_default: true
+  rules:
+    - {name: yearly, data_level: year, strategy: {type: path, datasource_id: files, path: '{{YYYY}}.csv'}}
+"""
+    quarter = HEAD.replace("2026-01", "2026-Q1")
+    given = rows("id: A, _period: 2026-01", "id: B, _period: 2026-Q1", head=quarter, expect=expect("rows: [{id: B}]"))
+    assert judged(given, **{"places.yaml": yearly}).status == "passed"
+
+
+def test_a_period_with_dates_of_its_own(judged: Judge) -> None:
+    own = "{identifier: season-1, level: season, start_date: 2026-01-01, end_date: 2026-04-15}"
+    given = rows(
+        "id: A",
+        head=HEAD.replace("2026-01", own),
+        expect=expect("working: {match: subset, rows: [{_period: season-1}]}"),
+    )
+    assert judged(given).status == "passed"
+
+
+RESOLVERS = """  resolvers:
+    - id: own
+      is_default: true
+      rules:
+        - name: old
+          when: period.start_date < DATE("2026-01-01")
+          data_level: month
+          strategy: {type: path, datasource_id: files, path: '{{period}}.csv'}
+"""
+
+
+def test_a_resolver_of_its_own_must_find_a_place(judged: Judge) -> None:
+    given = rows("id: A", head=HEAD + RESOLVERS, expect="  expect: {error: {type: NoRuleMatched}}\n")
+    assert judged(given).status == "passed"
+
+
+def test_a_resolver_of_its_own_that_finds_a_place_serves_the_rows_as_they_stand(judged: Judge) -> None:
+    head = HEAD.replace("2026-01", "2025-Q4") + RESOLVERS
+    given = rows("id: A, _period: 2025-11", "id: B, _period: 2026-01", head=head, expect=expect("rows: [{id: A}]"))
+    assert judged(given).status == "passed"
+
+
+def test_a_dataset_of_its_own_needs_no_resolver(judged: Judge) -> None:
+    scenario = """scenario:
+  name: One
+  project:
+    id: own
+    name: Own
+    input_dataset_id: tiny
+    operations:
+      - seq: 1
+        name: Look up
+        type: update
+        arguments: {assignments: [{column: title, expression: names.title}]}
+  period: 2026-01
+  datasets:
+    - id: tiny
+      name: Tiny
+      main_table: {name: tiny, columns: [{name: code, type: string}]}
+      lookups:
+        - alias: names
+          target: {name: names, columns: [{name: code, type: string}, {name: title, type: string}]}
+          join_conditions: [{source_column: code, target_column: code}]
+  data:
+    tiny:
+      tiny: [{code: a}, {code: b}]
+      names: [{code: a, title: Alpha}]
+  expect:
+    rows: [{code: a, title: Alpha}, {code: b, title: null}]
+"""
+    assert judged(
+        scenario, **{"places.yaml": "datasource: {id: files, type: csv, options: {path_prefix: d}}\n"}
+    ).status == ("passed")
+
+
+FILE = HEAD + "  data: {sales: {sales: {file: rows.csv}}}\n"
+CSV = "id,day,sold_at,pieces,amount,paid\nA,2026-01-31,,1,12.50,true\nB,,,,,\n"
+
+
+def test_rows_of_a_file_belong_to_the_period(judged: Judge) -> None:
+    outcome = judged(FILE + expect("rows: [{id: A, net: 10}, {id: B, net: null}]"), **{"rows.csv": CSV})
+    assert outcome.status == "passed"
+
+
+def test_a_bad_value_of_a_file_is_told_with_its_row(judged: Judge) -> None:
+    outcome = judged(FILE + expect("row_count: 2"), **{"rows.csv": CSV.replace("12.50", "12,50")})
+    assert outcome.status == "error"
+    (problem,) = outcome.problems
+    assert problem.type in ("DataLoadError", "SchemaMismatch")
+    assert "rows.csv" in problem.message
+
+
+def test_a_file_that_is_not_there_is_told(judged: Judge) -> None:
+    outcome = judged(FILE + expect("row_count: 2"))
+    assert [problem.type for problem in outcome.problems] == ["DataNotFound"]
+
+
+def test_ids_and_times_are_the_same_every_time(tmp_path: Path, engine: LocalEngine) -> None:
+    (case,) = cases(tmp_path, rows("id: A", "id: B", "id: C"))
+    first, second = (judge(case, engine).actual for _ in range(2))
+    assert first is not None and second is not None
+    assert first.working.rows == second.working.rows
+    assert len({row["_row_id"] for row in first.working.rows}) == len(first.working.rows) == 4
+
+
+def test_nothing_is_written(tmp_path: Path, engine: LocalEngine) -> None:
+    found = cases(tmp_path, rows("id: A, amount: 5", expect=expect("row_count: 1")))
+    before = sorted(tmp_path.rglob("*"))
+    assert [outcome.status for outcome in judge_all(found * 3, engine, threads=2)] == ["passed"] * 3
+    assert sorted(tmp_path.rglob("*")) == before
