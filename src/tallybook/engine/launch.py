@@ -35,12 +35,13 @@ LOG_SETTING = "spark.tallybook.log"
 _PYSPARK = Path(pyspark.__file__).parent
 _JVM = {
     "spark.app.name": "tallybook",
-    "spark.driver.defaultJavaOptions": "-Duser.timezone=UTC",
-    "spark.executor.defaultJavaOptions": "-Duser.timezone=UTC",
+    "spark.driver.defaultJavaOptions": "-Duser.timezone=UTC -Xss4m",
+    "spark.executor.defaultJavaOptions": "-Duser.timezone=UTC -Xss4m",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""Debugging would note the Python line of every column built, in ten calls to the JVM: half the time of a plan."""
+"""A deep expression needs a deep stack. Debugging would note the Python line of every column built, in ten calls to the JVM: half the time of a
+plan."""
 _LARGEST_HEAP_MIB = 31 * 1024
 """With more, a JVM needs longer pointers and holds less."""
 _CONNECT_SECONDS = 30
