@@ -40,8 +40,8 @@ _JVM = {
     "spark.ui.showConsoleProgress": "false",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""A deep expression needs a deep stack. Debugging would note the Python line of every column built, in ten calls to the JVM: half the time of a
-plan."""
+"""A deep expression needs a deep stack. Debugging would note the Python line of every column built, in ten calls to
+the JVM: half the time of a plan."""
 _LARGEST_HEAP_MIB = 31 * 1024
 """With more, a JVM needs longer pointers and holds less."""
 _CONNECT_SECONDS = 30
