@@ -25,6 +25,7 @@ from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import INTEGER, ColumnType
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
+from tallybook.operations.aggregate import AggregateStep
 from tallybook.operations.base import Step
 from tallybook.operations.output import OutputStep
 from tallybook.operations.schema import SourceTable
@@ -149,11 +150,11 @@ class _Capture(Listener):
 class _LocalPipeline(Pipeline):
     """What others keep in memory or on disk, this one holds itself.
 
-    The working dataset is kept before every output, so that the final one costs nothing more.
+    It does so wherever a frame is used twice, which for an output means the final working dataset as well.
     """
 
-    def forks(self, index: int) -> bool:
-        return isinstance(self.steps[index], OutputStep) or super().forks(index)
+    def keeps(self, index: int, forked: bool) -> bool:
+        return isinstance(self.steps[index], OutputStep | AggregateStep)
 
     def keep(self, frame: DataFrame, columns: Mapping[str, ColumnType]) -> DataFrame:
         return local_frame(self.spark, {name: columns[name] for name in frame.columns}, collected(frame))

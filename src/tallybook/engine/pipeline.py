@@ -77,7 +77,7 @@ class Pipeline:
         for index, step in enumerate(self.steps):
             begun = time.monotonic()
             listener.started(step)
-            if self.forks(index) and (forked or isinstance(step, OutputStep)):
+            if self.keeps(index, forked):
                 frame, forked, depth = self.keep(frame, step.before.columns), False, 0
             elif depth >= CUT_EVERY:
                 frame, forked, depth = frame.localCheckpoint(eager=False), False, 0
@@ -97,11 +97,12 @@ class Pipeline:
         """The schema after the last step."""
         return self.steps[-1].after if self.steps else self.schema
 
-    def forks(self, index: int) -> bool:
-        """Whether the frame before a step is used twice: summarised and kept, or written and used again."""
+    def keeps(self, index: int, forked: bool) -> bool:
+        """Whether the frame before a step is kept: it is written and used again, or summarised once more."""
         step = self.steps[index]
-        used_again = any(isinstance(later, OutputStep) for later in self.steps[index + 1 :])
-        return used_again if isinstance(step, OutputStep) else isinstance(step, AggregateStep)
+        if isinstance(step, OutputStep):
+            return any(isinstance(later, OutputStep) for later in self.steps[index + 1 :])
+        return forked and isinstance(step, AggregateStep)
 
     def keep(self, frame: DataFrame, _columns: Mapping[str, ColumnType]) -> DataFrame:
         """The same rows, computed once however often they are used."""
