@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import quote
@@ -114,9 +115,28 @@ def _committed(
     for limit in (20, None):
         for entry in table.history(limit):
             if (entry.get(_RUN), entry.get(_OPERATION)) == (run_id, seq):
-                version = int(entry["version"])
+                version = _version_of(location, table.version(), run_id, seq)
                 return Written(int(entry[_ROWS]), columns, version, _files(location, version, run_id, seq))
     raise fail("WriteFailed", f"run {run_id} has written {location} already, but the log no longer says what")
+
+
+def _version_of(location: Location, newest: int, run_id: str, seq: int) -> int:
+    """The version the output made: the first that knows its transaction.
+
+    The history cannot be asked: delta-rs lists it from the newest commit, but counts from the version the table was
+    loaded at, so it is off by every commit another run has made in between.
+    """
+
+    def has_it(version: int) -> bool:
+        try:
+            known = DeltaTable(table_root(location), version=version).transaction_version(run_id)
+        except DeltaError:
+            return False  # forgotten, so older than anything this run did
+        return (known or 0) >= seq
+
+    if newest == 0 or not has_it(newest - 1):
+        return newest
+    return bisect_left(range(newest), True, key=has_it)
 
 
 def _files(location: Location, version: int, run_id: str, seq: int) -> tuple[str, ...]:
