@@ -44,10 +44,10 @@ class RowIds:
         """
         stamp = f"{self.epoch_ms:012x}"
         prefix = f"{stamp[:8]}-{stamp[8:]}-7{self.ranks[seq]:03x}-"
-        low = F.lower(F.substring(F.hex(number.bitwiseAND(F.lit(_LOW - 1)).bitwiseOR(F.lit(_LOW))), 2, 12))
-        high = F.lower(F.substring(F.hex(number.bitwiseOR(F.lit(_VARIANT))), 1, 4))
-        short = F.concat(F.lit(f"{prefix}8000-"), low)
-        return F.when(number < F.lit(_LOW), short).otherwise(F.concat(F.lit(prefix), high, F.lit("-"), low))
+        low = F.lower(F.substring(F.hex(number.bitwiseOR(F.lit(_LOW))), 2, 12))
+        digits = F.lower(F.hex(number.bitwiseOR(F.lit(_VARIANT))))
+        whole = F.concat(F.lit(prefix), F.substring(digits, 1, 4), F.lit("-"), F.substring(digits, 5, 12))
+        return F.when(number < F.lit(_LOW), F.concat(F.lit(f"{prefix}8000-"), low)).otherwise(whole)
 
 
 def group_number(keys: Sequence[Column]) -> Column:
