@@ -34,6 +34,7 @@ LEVELS: tuple[frozenset[str], ...] = tuple(
         "scenarios",
         "workspace reference",
         "cli",
+        "__main__",
     )
 )
 """A package imports from itself and from the levels above it here; those of one level never import each other."""

@@ -51,4 +51,4 @@ def _not_collecting() -> Iterator[None]:
 
 
 def _contents(counts: dict[str, int]) -> str:
-    return ", ".join(counted(number, what) for what, number in counts.items() if number)
+    return ", ".join(counted(number, what) for what, number in counts.items() if number) or "there is nothing in it yet"

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from pydantic import TypeAdapter
+from pydantic import ValidationError as PydanticError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -28,6 +29,7 @@ from tallybook.project.bind import bind_project
 from tallybook.project.catalog import Catalog
 from tallybook.project.model import AnyOperation, ProjectHead
 from tallybook.rows.ids import POSITION
+from tallybook.source import path_text
 
 _OPERATIONS: TypeAdapter[tuple[AnyOperation, ...]] = TypeAdapter(tuple[AnyOperation, ...])
 
@@ -49,6 +51,13 @@ class FrameTables:
     @property
     def reads(self) -> Sequence[tuple[Location, Table]]:
         return []
+
+
+class _LazyPipeline(Pipeline):
+    """Nobody says when a frame that was handed out is done with, so what is kept goes when it is forgotten."""
+
+    def keep(self, frame: DataFrame, _columns: Mapping[str, ColumnType]) -> DataFrame:
+        return frame.localCheckpoint(eager=False)
 
 
 def apply_operations(
@@ -86,7 +95,7 @@ def apply_operations(
         {(name, datasets[name].main_table.name): conformed(each, datasets[name]) for name, each in given.items()},
         span.identifier,
     )
-    pipeline = Pipeline(frame.sparkSession, bound.input, bound.schema, bound.steps, facts, tables)
+    pipeline = _LazyPipeline(frame.sparkSession, bound.input, bound.schema, bound.steps, facts, tables)
     return pipeline.run(lambda _step, _frame: None)
 
 
@@ -95,7 +104,13 @@ def _read(operations: Sequence[Operation | Mapping[str, Any]]) -> tuple[Operatio
         operation.model_dump(by_alias=True) if isinstance(operation, Operation) else dict(operation)
         for operation in operations
     ]
-    return _OPERATIONS.validate_python(bodies, strict=False)
+    try:
+        return _OPERATIONS.validate_python(bodies, strict=False)
+    except PydanticError as error:
+        first = error.errors()[0]
+        raise UsageError(
+            f"operation {path_text(first['loc'])}: {first['msg']}", "see docs/reference/operations.md"
+        ) from error
 
 
 def dataset_of(name: str, frame: DataFrame) -> Dataset:

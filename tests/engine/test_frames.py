@@ -1,0 +1,44 @@
+"""Operations over a frame the caller has: documented for notebooks."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.rules.kit import aggregate, applied, orders, rows, update
+
+from tallybook.engine.frames import apply_operations
+from tallybook.errors import UsageError, ValidationError
+
+
+def test_a_malformed_operation_is_named(spark: SparkSession) -> None:
+    with pytest.raises(UsageError, match=r"operation \[0\]\.update\.seq: seq must be a whole number"):
+        apply_operations(
+            orders(spark),
+            [{"seq": 0, "name": "x", "type": "update", "arguments": {"assignments": []}}],
+            period="2026-01",
+        )
+
+
+def test_problems_are_those_of_the_checker(spark: SparkSession) -> None:
+    with pytest.raises(ValidationError) as caught:
+        applied(orders(spark), update(x="amuont"))
+    assert (caught.value.problem.type, caught.value.problem.seq) == ("ColumnNotFound", 1)
+
+
+def test_outputs_are_left_to_the_caller(spark: SparkSession) -> None:
+    output = {"type": "output", "arguments": {"destination": {"location": "x"}}}
+    with pytest.raises(UsageError, match="cannot have an output"):
+        applied(orders(spark), output)
+
+
+def test_floats_are_refused(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1.5,)], "rate double")
+    with pytest.raises(UsageError, match="column 'rate' is double"):
+        applied(frame, update(x="1"))
+
+
+def test_several_aggregates(spark: SparkSession) -> None:
+    frame = orders(spark, ("A", "EMEA", "on", 10, 1), ("B", "APAC", "on", 20, 2))
+    sums = [aggregate(["region"], **{f"n{i}": "COUNT(*)"}) for i in range(4)]
+    assert applied(frame, *sums).count() == 2 + 2 * 4
+    assert rows(applied(frame, *sums).where("_operation_seq = 4"), "region", "n3") == [("APAC", 4), ("EMEA", 4)]
