@@ -7,7 +7,7 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tallybook.scenarios.pairing import pair
+from tallybook.scenarios.pairing import _cheapest, pair
 
 ROW = st.fixed_dictionaries({"x": st.integers(0, 2), "y": st.integers(0, 2)})
 PART = st.fixed_dictionaries({}, optional={"x": st.integers(0, 2), "y": st.integers(0, 2)})
@@ -49,3 +49,22 @@ def test_the_nearest_row_is_the_one_with_the_same_key() -> None:
     actual = [{"id": "B", "x": 1, "y": 1}, {"id": "A", "x": 2, "y": 2}]
     assert pair(expected, actual, ["id"]) == ([(0, 1)], [0])
     assert pair(expected, actual, ()) == ([(0, 0)], [1])
+
+
+def test_rows_that_share_nothing_are_not_paired() -> None:
+    assert pair([{"x": 1, "y": 1}], [{"x": 2, "y": 2}], ()) == ([(0, None)], [0])
+
+
+def test_pairs_are_chosen_together() -> None:
+    """The first row alone would be nearest to the second expectation, and leave the first without its own."""
+    expected = [{"id": "A", "x": 9, "y": 9, "paid": False}, {"paid": True, "x": 8}]
+    actual = [{"id": "A", "x": 1, "y": 1, "paid": True}, {"id": None, "x": 1, "y": None, "paid": True}]
+    assert pair(expected, actual, ["id"]) == ([(0, 0), (1, 1)], [])
+
+
+@given(st.lists(st.lists(st.integers(0, 9), min_size=4, max_size=4), max_size=4))
+def test_the_choice_is_the_cheapest(costs: list[list[int]]) -> None:
+    chosen = _cheapest(costs)
+    assert len(set(chosen)) == len(costs)
+    least = min(sum(costs[i][j] for i, j in enumerate(order)) for order in permutations(range(4), len(costs)))
+    assert sum(costs[i][j] for i, j in enumerate(chosen)) == least

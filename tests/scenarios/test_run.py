@@ -61,7 +61,7 @@ def test_without_an_output_rows_are_those_not_deleted(judged: Judge) -> None:
     input_dataset_id: sales
     operations:
       - {seq: 1, name: Drop, type: delete, selector: amount < 0}
-      - {seq: 2, name: Date, type: update, arguments: {assignments: [{column: due, expression: DATEADD(day, 30)}]}}
+      - {seq: 2, name: Date, type: update, arguments: {assignments: [{column: due, expression: 'DATEADD(day, 30)'}]}}
   period: 2026-01
 """
     given = rows(
@@ -85,7 +85,7 @@ def test_types_survive(judged: Judge) -> None:
         ("rows: []", "rows"),
         ("rows: [{id: A, net: 9}]", "rows"),
         ("rows: [{id: A}, {id: A}]", "rows"),
-        ("{rows: [{id: Z}], match: subset}", "rows"),
+        ("rows: [{id: Z}]\nmatch: subset", "rows"),
         ("row_count: 2", "row_count"),
         ("columns: [amount, id, net]", "columns"),
         ("outputs: {30: {rows: []}}", "rows"),
@@ -94,7 +94,7 @@ def test_types_survive(judged: Judge) -> None:
     ],
 )
 def test_an_expectation_that_does_not_hold(judged: Judge, wanted: str, what: str) -> None:
-    outcome = judged(rows("id: A, amount: 10, paid: true", expect=f"  expect: {{{wanted.strip('{}')}}}\n"))
+    outcome = judged(rows("id: A, amount: 10, paid: true", expect=expect(wanted)))
     assert outcome.status == "failed"
     assert [difference.what for difference in outcome.differences] == [what]
 
@@ -106,12 +106,10 @@ def test_a_difference_names_the_operation_that_could_have_caused_it(judged: Judg
             expect=expect("working: {rows: [{id: A, net: 9, amount: 11, _deleted: true}, {paid: true, amount: 9}]}"),
         )
     )
-    rows_told = outcome.differences[0].rows
-    touches = {cell.column: cell.touch and cell.touch.seq for row in rows_told for cell in row.cells if row.place}
-    assert [row.place.line for row in rows_told if row.place] == [10, 10]
-    first = {cell.column: cell.touch and cell.touch.seq for cell in rows_told[0].cells}
-    assert first == {"net": 10, "amount": None, "_deleted": 20}
-    assert touches["amount"] == 40
+    touches = [
+        {cell.column: cell.touch and cell.touch.seq for cell in row.cells} for row in outcome.differences[0].rows
+    ]
+    assert touches == [{"net": 10, "amount": None, "_deleted": 20}, {"amount": 40}]
 
 
 ERROR = """scenario:

@@ -42,9 +42,7 @@ def test(
     opened = Workspace.open(workspace)
     cases = _chosen(opened, paths or [], text)
     begun = time.monotonic()
-    outcomes = _judged(opened, cases, quiet=json) if cases else []
-    if record:
-        outcomes = _recorded(opened, outcomes, quiet=json)
+    outcomes = _judged(opened, cases, quiet=json, record=record) if cases else []
     if junit is not None:
         junit.write_text(junit_text(outcomes, opened.name), encoding="utf-8")
     if json:
@@ -76,16 +74,23 @@ def _chosen(workspace: Workspace, paths: list[Path], text: str) -> list[Case]:
     return chosen
 
 
-def _judged(workspace: Workspace, cases: list[Case], *, quiet: bool) -> list[Outcome]:
+def _judged(workspace: Workspace, cases: list[Case], *, quiet: bool, record: bool) -> list[Outcome]:
+    """The outcomes; with `record`, without those of scenarios that were written down."""
     from tallybook.scenarios.suite import judge_all, start_engine
 
+    if sys.stderr.isatty():
+        say("starting Spark …", error=True)
     settings = workspace.definitions.settings
     engine = start_engine(settings.spark if settings else None)
-    outcomes = []
+    outcomes, to_record = [], []
     for outcome in judge_all(cases, engine):
+        if record and outcome.actual is not None and outcome.case.body.expect is None:
+            to_record.append(outcome)
+            continue
         outcomes.append(outcome)
         if not quiet:
             _say_outcome(outcome)
+    _record(workspace, to_record, quiet=quiet)
     return outcomes
 
 
@@ -104,15 +109,11 @@ def _say_outcome(outcome: Outcome) -> None:
         say(f"\n{failure_text(outcome, lambda words: painted(words, 'red'))}\n")
 
 
-def _recorded(workspace: Workspace, outcomes: list[Outcome], *, quiet: bool) -> list[Outcome]:
-    """The outcomes without those that were written down."""
+def _record(workspace: Workspace, outcomes: list[Outcome], *, quiet: bool) -> None:
     from tallybook.scenarios.record import record
 
-    open_ones = [outcome for outcome in outcomes if outcome.actual is not None and outcome.case.body.expect is None]
-    problems = record(workspace.root, open_ones)
+    problems = record(workspace.root, outcomes)
     if problems:
         raise ValidationError(problems)
-    if not quiet:
-        for outcome in open_ones:
-            say(f"recorded {outcome.case.file}  {printable(outcome.case.name)}: review what it expects now")
-    return [outcome for outcome in outcomes if outcome not in open_ones]
+    for outcome in outcomes if not quiet else ():
+        say(f"recorded {outcome.case.file}  {printable(outcome.case.name)}: review what it expects now")

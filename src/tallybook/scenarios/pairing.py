@@ -6,12 +6,20 @@ left over are paired with the nearest that nobody else matched.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 from tallybook.scenarios.values import same
 
 Values = Mapping[str, object]
 Pair = tuple[int, int | None]
+
+_KEY = 1000
+"""A cell of the key that differs counts as much as so many others."""
+_APART = 10**6
+"""How far two rows are from each other that share nothing."""
+_CONSIDERED = 100
+"""So many rows are looked at for the nearest; of more differences nobody reads that far."""
 
 
 def pair(expected: Sequence[Values], actual: Sequence[Values], keys: Collection[str]) -> tuple[list[Pair], list[int]]:
@@ -56,17 +64,47 @@ def _nearest(
     actual: Sequence[Values],
     keys: Collection[str],
 ) -> dict[int, int]:
-    """Closest pairs first: those that agree on the key, then those with the fewest differing cells."""
+    """Pairs of rows with something in common, as close to each other as they can be together."""
 
-    def distance(i: int, j: int) -> tuple[int, int]:
+    def distance(i: int, j: int) -> int:
         wrong = [name for name, value in expected[i].items() if not same(value, actual[j][name])]
-        return sum(1 for name in wrong if name in keys), len(wrong)
+        shared = len(wrong) < len(expected[i])
+        return len(wrong) + _KEY * sum(1 for name in wrong if name in keys) if shared else _APART
 
-    ranked = sorted((*distance(i, j), i, j) for i in unmatched for j in left)
-    found: dict[int, int] = {}
-    used: set[int] = set()
-    for _, _, i, j in ranked:
-        if i not in found and j not in used:
-            found[i] = j
-            used.add(j)
-    return found
+    some, others = unmatched[:_CONSIDERED], left[:_CONSIDERED]
+    spare = [_APART] * max(0, len(some) - len(others))
+    costs = [[*(distance(i, j) for j in others), *spare] for i in some]
+    chosen = zip(some, _cheapest(costs), strict=True)
+    return {i: others[at] for row, (i, at) in enumerate(chosen) if costs[row][at] < _APART}
+
+
+def _cheapest(costs: Sequence[Sequence[int]]) -> list[int]:
+    """For each row a column of its own, the sum being the least possible: the Hungarian method, row by row.
+
+    `of_row` and `of_column` are prices at which every chosen pair costs nothing and no pair less than that.
+    """
+    width = len(costs[0]) if costs else 0
+    of_row, of_column = [0] * len(costs), [0] * (width + 1)
+    owner: list[int | None] = [None] * (width + 1)
+    for row in range(len(costs)):
+        owner[width], at = row, width
+        least, before, seen = [math.inf] * width, [width] * width, [False] * (width + 1)
+        while (holder := owner[at]) is not None:
+            seen[at] = True
+            for column in (c for c in range(width) if not seen[c]):
+                price = costs[holder][column] - of_row[holder] - of_column[column]
+                if price < least[column]:
+                    least[column], before[column] = price, at
+            nearest = min((c for c in range(width) if not seen[c]), key=least.__getitem__)
+            step = int(least[nearest])
+            for column in range(width + 1):
+                held = owner[column]
+                if seen[column] and held is not None:
+                    of_row[held] += step
+                    of_column[column] -= step
+                elif column < width:
+                    least[column] -= step
+            at = nearest
+        while at != width:
+            owner[at], at = owner[before[at]], before[at]
+    return [owner.index(row, 0, width) for row in range(len(costs))]
