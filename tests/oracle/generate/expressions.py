@@ -31,6 +31,10 @@ class Writer:
             return self.leaf(kind)
         return str(self.random.choice(RECIPES[kind])(self, depth + 1))
 
+    def plain(self, kind: str) -> str:
+        """One function of columns and literals: nothing around it hides what it gives."""
+        return str(self.random.choice(RECIPES[kind])(self, MAX_DEPTH))
+
     def leaf(self, kind: str) -> str:
         known = self.columns.get(kind, ())
         if known and self.random.random() < 0.75:
@@ -134,10 +138,15 @@ def _quotient(w: Writer, d: int) -> str:
 
 
 def _round(w: Writer, d: int) -> str:
+    """Often of a half, which is where roundings differ."""
+    if w.random.random() < 0.5:
+        return f"ROUND({w.leaf('integer')} / {w.random.choice(('20', '200', '8'))}, {w.random.choice('12')})"
     return f"ROUND({w.of('decimal', d)}, {w.random.choice(('1', '2', '3', '6'))})"
 
 
 def _round_whole(w: Writer, d: int) -> str:
+    if w.random.random() < 0.5:
+        return w.random.choice((f"ROUND({w.leaf('integer')} / 2)", f"ROUND({w.leaf('integer')} * 5, -1)"))
     return f"ROUND({w.number(d)}{w.random.choice(('', ', 0', ', -1', ', -2'))})"
 
 

@@ -25,6 +25,8 @@ READABLE = (
     "_updated_at",
 )
 TYPES = {**SYSTEM_COLUMNS, **VALIDITY_COLUMNS, "_source_dataset": SYSTEM_COLUMNS["_source_dataset_id"]}
+SELECTIVE = ("rows.n > 3", 'rows.k = "a"', "rows.n IS NOT NULL", 'rows.k <> "b"', "rows.n % 2 = 1", "NOT (rows.n < 10)")
+"""Conditions that select some rows and leave some, so that what an operation does is seen."""
 Columns = dict[str, ColumnType]
 
 
@@ -55,7 +57,7 @@ class _Builder:
         self.random.shuffle(operations)
         project = {"id": "p", "name": "P", "input_dataset_id": "main", "selectors": selectors, "operations": operations}
         as_of = self.random.choice((date(2026, 1, 1), date(2026, 1, 31), date(2024, 2, 29)))
-        return Case(project, tuple(self.datasets), self.tables, self.random.choice(PERIODS), as_of)
+        return Case(project, tuple(self.datasets), self.tables, self.random.choice((*PERIODS[:1] * 4, *PERIODS)), as_of)
 
     # --- datasets ---------------------------------------------------------------------------------------------------
 
@@ -64,7 +66,10 @@ class _Builder:
         for index in range(self.random.randint(1, 6)):
             kind = self.random.choice(FREQUENT)
             columns[f"{kind[0]}{index}"] = column_type(self.random, kind, self.wild)
-        self._dataset("main", "rows", columns, self.random.randint(0, 8))["lookups"] = [self._lookup()]
+        self._dataset("main", "rows", columns, self._count())["lookups"] = [self._lookup()]
+
+    def _count(self) -> int:
+        return 0 if self.random.random() < 0.08 else self.random.randint(2, 9)
 
     def _lookup(self) -> Body:
         conditions = [{"source_column": "k", "target_column": "lk"}]
@@ -129,7 +134,7 @@ class _Builder:
             "_row_id": f"0198{index:04x}-0000-7000-8000-{self.random.getrandbits(48):012x}",
             "_period": self.random.choice((*PERIODS, None)) if self.random.random() < 0.3 else PERIODS[0],
             "_deleted": self.random.choice((True, False, None)),
-            "_valid_from": self.random.choice((None, date(2020, 1, 1), date(2026, 1, 1), date(2026, 1, 31))),
+            "_valid_from": self.random.choice((None, *[date(2020, 1, 1)] * 4, date(2026, 1, 1), date(2026, 1, 31))),
             "_valid_to": self.random.choice((None, None, date(2026, 1, 1), date(2026, 1, 31), date(2027, 1, 1))),
             "_labels": self.random.choice(("", "x", "x,y")),
         }
@@ -141,7 +146,7 @@ class _Builder:
         lookup = {"look": self.columns["names"]} if self.random.random() < 0.4 else {}
         tables = {**lookup, **(joined or {})}
         texts: dict[str, list[str]] = {}
-        bare = {**self.working, **{name: TYPES[name] for name in READABLE}}
+        bare = {**self.working, **{name: TYPES[name] for name in self.random.sample(READABLE, 2)}}
         for name, type in bare.items():
             qualified = self.random.random() < 0.15 or name in (joined or {}).get("j2", {})
             texts.setdefault(type.kind, []).append(f"rows.{name}" if qualified else name)
@@ -172,7 +177,7 @@ class _Builder:
         if selectors and self.random.random() < 0.3:
             named = f"{{{{{self.random.choice(list(selectors))}}}}}"
             return self.random.choice((named, f"NOT {named}", f"{named} OR {writer.of('boolean', 2)}"))
-        return writer.of("boolean")
+        return self.random.choice(SELECTIVE) if self.random.random() < 0.5 else writer.of("boolean")
 
     # --- operations -------------------------------------------------------------------------------------------------
 
@@ -226,7 +231,7 @@ class _Builder:
             return "NULL"
         if kind == "decimal" and name in self.working and self.random.random() < 0.5:
             return writer.leaf("decimal")
-        return writer.of(kind)
+        return writer.plain(kind) if self.random.random() < 0.5 else writer.of(kind)
 
     def _grouping(self, writer: Writer, columns: Columns, system: tuple[str, ...]) -> tuple[list[str], Writer, Columns]:
         pool = [*columns, *(name for name in system if self.random.random() < 0.3)]
