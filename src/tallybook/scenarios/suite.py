@@ -19,7 +19,7 @@ from tallybook.scenarios.run import Actual, run_case
 
 Status = Literal["passed", "failed", "error"]
 
-_QUICK = {
+QUICK = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.adaptive.enabled": "false",
@@ -29,6 +29,9 @@ _QUICK = {
 """For a handful of rows, where generating code takes longer than running without."""
 _QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 """For a process of seconds: compiled fast rather than well."""
+
+_THREADS = 4
+"""Plans are built by one Python, so that more would only wait for each other."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +49,13 @@ class Outcome:
 def start_engine(settings: SparkSettings | None) -> LocalEngine:
     """The active session as it is, else one for a handful of rows; what the workspace sets wins."""
     settings = settings or SparkSettings()
-    quick = _QUICK if settings.remote else _QUICK | _QUICK_JVM
+    quick = QUICK if settings.remote else QUICK | _QUICK_JVM
     return LocalEngine(get_session(settings.model_copy(update={"conf": quick | settings.conf})))
 
 
 def judge_all(cases: Sequence[Case], engine: LocalEngine, threads: int | None = None) -> Iterator[Outcome]:
     """The outcome of each scenario, in their order, as soon as it is known."""
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+    with ThreadPoolExecutor(threads or min(_THREADS, os.cpu_count() or 1)) as pool:
         try:
             yield from pool.map(lambda case: judge(case, engine), cases)
         finally:
