@@ -25,7 +25,7 @@ RULES = {
 """The ids of the source documents, and for lists without ids the ones they go by here."""
 
 
-def tests_by_rule() -> dict[str, list[str]]:
+def marked_tests() -> dict[str, list[str]]:
     """Read from the `@rule(...)` marks, wherever in the tests they stand."""
     found: dict[str, list[str]] = {}
     for path in sorted(HERE.parent.rglob("test_*.py")):
@@ -42,7 +42,7 @@ def tests_by_rule() -> dict[str, list[str]]:
 
 
 def page() -> str:
-    found = tests_by_rule()
+    found = marked_tests()
     rows = "".join(
         f"| {rule} | {subject} | {'<br>'.join(f'`{test}`' for test in found.get(rule, []))} |\n"
         for rule, subject in RULES.items()
@@ -55,11 +55,11 @@ def page() -> str:
 
 
 def test_every_rule_has_a_test() -> None:
-    assert [rule for rule in RULES if rule not in tests_by_rule()] == []
+    assert [rule for rule in RULES if rule not in marked_tests()] == []
 
 
 def test_every_mark_names_a_rule() -> None:
-    assert [rule for rule in tests_by_rule() if rule not in RULES] == []
+    assert [rule for rule in marked_tests() if rule not in RULES] == []
 
 
 def test_the_reference_page_is_current(golden: Callable[[Path, str], None]) -> None:
