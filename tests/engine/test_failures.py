@@ -61,6 +61,11 @@ def test_text_that_is_no_number_is_quoted(spark: SparkSession, explained: Explai
     assert (problem.seq, problem.message) == (10, "column 'n': '12x' is not a valid integer")
 
 
+def test_a_date_outside_the_calendar(spark: SparkSession, explained: Explain) -> None:
+    problem = explained(orders(spark, ("A", "EMEA", "on", 10, 2)), update(d='DATE("9999-12-31") + quantity'))
+    assert problem.message == "column 'd': '+10000-01-02, outside the years 1 to 9999,' is not a valid date"
+
+
 def test_too_many_digits_for_a_column(spark: SparkSession, explained: Explain) -> None:
     problem = explained(orders(spark, ("A", "EMEA", "on", "99999999.99", 1)), update(amount="amount * 10"))
     assert problem.type == "EvaluationError" and "does not fit into decimal(10,2)" in problem.message

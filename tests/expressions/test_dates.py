@@ -47,6 +47,16 @@ def test_dates(evaluate):
         day + 2147483647                        => fails
         day - huge                              => fails
         DATEADD(day, huge)                      => fails
+        DATE("9999-12-31") + 0 * two            => 9999-12-31
+        DATE("9999-12-30") + two                => fails
+        DATE("0001-01-01") - two                => fails
+        DATEADD(DATE("9999-12-31"), two)        => fails
+        DATE(4999 * two, 12, 31)                => 9998-12-31
+        DATE(5000 * two, 1, 1)                  => fails
+        DATE(0 * two, 1, 1)                     => fails
+        ADD_MONTHS(DATE("0001-02-28"), 1 - two) => 0001-01-28
+        ADD_MONTHS(DATE("0001-01-31"), 1 - two) => fails
+        ADD_MONTHS(DATE("0001-12-31") + 1 + two - 2 - two + two + two - 1 - 1 - two, -12) => fails
         DATEADD(day, -31)                       => 2025-12-31
         DATEADD(leap, 366)                      => 2025-03-01
         DATEDIFF(DATE("2026-03-01"), day)       => 29

@@ -18,10 +18,12 @@ from pyspark.sql import types as T
 from tallybook.expressions.check import Typed, TypedCall, TypedCast, TypedColumn, TypedLiteral, argument
 from tallybook.expressions.registry import Building
 from tallybook.expressions.scope import Resolved
-from tallybook.model.columns import INTEGER, NULL, ColumnType
+from tallybook.model.columns import DATE, INTEGER, NULL, ColumnType
 
 SMALL = 12
 """Expressions of so many parts are copied where a function needs them more than once."""
+
+FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 
 _SIMPLE: dict[str, T.DataType] = {
     "string": T.StringType(),
@@ -72,7 +74,10 @@ class Compiler:
         facts = [argument(arg) for arg in typed.args]
         building = Building(facts, typed.type, self.timestamp, self.period, _cast)
         large = [i for i, arg in enumerate(typed.args) if i in typed.function.repeats and _size(arg) > SMALL]
-        return _computed_once(large, args, lambda columns: typed.function.build(building, *columns))
+        built = _computed_once(large, args, lambda columns: typed.function.build(building, *columns))
+        if not (typed.function.moves_dates and typed.type == DATE and len(args) > 1):
+            return built
+        return _computed_once([0] if _size(typed) > SMALL else [], [built], lambda dates: _in_calendar(*dates))
 
 
 def _size(typed: Typed) -> int:
@@ -96,6 +101,16 @@ def _computed_once(
         return _computed_once(others, [*columns[:index], value, *columns[index + 1 :]], build)
 
     return F.get(F.transform(F.array(columns[index]), bind), F.lit(0))
+
+
+def _in_calendar(date: Column) -> Column:
+    """Dates go from year 1 to 9999, as everywhere else; Spark would count on, and no reader of the rows could follow.
+
+    The text that is no date says why, in the failure it makes.
+    """
+    outside = (date < F.lit(FIRST_DAY).cast("date")) | (date > F.lit(LAST_DAY).cast("date"))
+    said = F.concat(date.cast("string"), F.lit(", outside the years 1 to 9999,"))
+    return F.when(outside, said.cast("date")).otherwise(date)
 
 
 def _cast(column: Column, type: ColumnType) -> Column:

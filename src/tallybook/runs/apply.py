@@ -42,8 +42,9 @@ def differences(store: Store | None, checked: Checked) -> tuple[Change, ...]:
 
 
 def _differences(store: Store | None, checked: Checked) -> Iterator[Change]:
+    recorded = store.all_declared() if store is not None else {}
     for kind, id, body in bodies(checked.definitions):
-        declared = store.declared(kind, id) if store is not None else None
+        declared = recorded.get((kind, id))
         if declared is not None and declared.content_hash == content_hash(body):
             continue
         latest = store.latest(kind, id) if store is not None else None
@@ -57,7 +58,8 @@ def apply(store: Store, checked: Checked) -> Applied:
     if wrong:
         raise ValidationError(wrong)
     changes = differences(store, checked)
-    record(store, checked.definitions)
+    if changes:
+        record(store, checked.definitions)
     stop_broken_projects(store, {change.id: change.version for change in changes if change.kind == "dataset"})
     return Applied(changes, store.project_states())
 

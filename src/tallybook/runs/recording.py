@@ -54,22 +54,19 @@ class Known:
 def known_datasets(store: Store) -> Known:
     """Reads back what was recorded and registered."""
     catalog = Catalog()
-    registered: dict[tuple[str, int], Location] = {}
-    for newest in store.all_latest("dataset"):
-        for definition in store.versions("dataset", newest.id):
-            catalog.add(dataset_from(definition.body, definition.version))
-            registration = store.registration(newest.id, definition.version)
-            if registration is not None:
-                registered[newest.id, definition.version] = location_from_json(registration.reads)
-    return Known(catalog, registered)
+    for definition in store.versions("dataset"):
+        catalog.add(dataset_from(definition.body, definition.version))
+    made = store.registrations()
+    return Known(catalog, {(each.dataset_id, each.version): location_from_json(each.reads) for each in made})
 
 
 def previewed_datasets(store: Store | None, definitions: Definitions) -> Known:
     """What `known_datasets` would say after recording the files, without recording them."""
     known = known_datasets(store) if store is not None else Known(Catalog(), {})
+    recorded = store.all_declared() if store is not None else {}
     for id, entry in definitions.datasets.items():
         body = body_of(entry.entity)
-        declared = store.declared("dataset", id) if store is not None else None
+        declared = recorded.get(("dataset", id))
         if declared is None or declared.content_hash != content_hash(body):
             known.catalog.add(dataset_from(body, max(known.catalog.versions.get(id, {0: None})) + 1))
     return known

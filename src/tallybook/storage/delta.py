@@ -19,7 +19,7 @@ from pyspark.sql import types as T
 from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.storage.base import FILE, NAME, ROW, START, Field, Scan, local_path, positioned, quoted
-from tallybook.storage.files import condition, exactly, metadata_spelling, plain
+from tallybook.storage.files import condition, exactly, input_files, plain
 
 _READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 """What a table may ask of its readers. Deletion vectors and column mapping change what the files' rows mean."""
@@ -98,7 +98,7 @@ def _rows(
         return spark.createDataFrame([], T.StructType([*stored.fields, *origin])), {}
     try:
         frame = spark.read.schema(stored).parquet(*(exactly(file) for file in files))
-        urls = {metadata_spelling(url): plain(metadata_spelling(url)) for url in frame.inputFiles()}
+        urls = {url: plain(url) for url in input_files(frame)}
     except AnalysisException as error:
         if condition(error) == "PATH_NOT_FOUND":
             raise _gone(location, error) from error

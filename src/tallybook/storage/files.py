@@ -11,7 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyarrow import orc
 from pyarrow import parquet as pq
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from tallybook.errors import fail
 from tallybook.model.location import Location
@@ -24,21 +24,20 @@ _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
 def list_files(spark: SparkSession, path: str) -> tuple[str, ...]:
     """The data files at a path, folder or pattern, sorted; none when there is nothing. Hidden files do not count.
 
-    Spark does the listing, so any url it can read can be asked for. A path comes back as `file_path` of Spark's
-    metadata column spells it: percent-encoded, and with one slash after `file:`.
+    Spark does the listing, so any url it can read can be asked for.
     """
     try:
-        found = spark.read.text(path).inputFiles()
+        return input_files(spark.read.text(path))
     except AnalysisException as error:
         if condition(error) == "PATH_NOT_FOUND":
             return ()
         raise
-    return tuple(sorted(metadata_spelling(file) for file in found))
 
 
-def metadata_spelling(url: str) -> str:
-    """An url of `inputFiles` as the metadata column's `file_path` has it."""
-    return "file:/" + url.removeprefix("file:///") if url.startswith("file:///") else url
+def input_files(frame: DataFrame) -> tuple[str, ...]:
+    """The files a frame reads, sorted, as `file_path` of Spark's metadata column spells them: percent-encoded, and
+    with one slash after `file:`."""
+    return tuple(sorted(url.replace("file:///", "file:/", 1) for url in frame.inputFiles()))
 
 
 def plain(url: str) -> str:
@@ -67,7 +66,9 @@ def condition(error: Exception) -> str | None:
     return named() if named else None
 
 
-def same_columns(spark: SparkSession, location: Location, files: Sequence[str], **options: object) -> list[list[str]]:
+def same_columns(
+    spark: SparkSession, location: Location, files: Sequence[str], **options: object
+) -> list[tuple[str, ...]]:
     """The files grouped by their columns (of CSV: by their header), because Spark looks at the first file only and
     would fill what another file lacks with NULL.
 
@@ -75,7 +76,7 @@ def same_columns(spark: SparkSession, location: Location, files: Sequence[str], 
     small request each, also many at a time: slower, but it needs no second set of credentials.
     """
     if len(files) < 2:
-        return [list(files)]
+        return [tuple(files)] if files else []
     format = location.source.type
     with ThreadPoolExecutor(_THREADS) as pool:
         if _readable_here(files):
@@ -86,7 +87,7 @@ def same_columns(spark: SparkSession, location: Location, files: Sequence[str], 
     groups: dict[str, list[str]] = {}
     for shape, file in zip(shapes, files, strict=True):
         groups.setdefault(shape, []).append(file)
-    return list(groups.values())
+    return [tuple(group) for group in groups.values()]
 
 
 def _readable_here(files: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from tallybook.errors import fail
 from tallybook.model.datasource import FileOptions
 from tallybook.model.location import Location
 from tallybook.storage.base import FILE, NAME, ROW, START, Field, Scan, positioned, quoted
-from tallybook.storage.files import as_paths, has_pattern, list_files, metadata_spelling, plain, same_columns
+from tallybook.storage.files import as_paths, has_pattern, input_files, list_files, plain, same_columns
 
 _BROKEN = "__broken"
 _SAMPLE = 1000
@@ -26,21 +26,52 @@ def scan_files(spark: SparkSession, location: Location, fields: Sequence[Field],
 
     `first` is the ordinal of the first file among all that make up the table.
     """
-    files = list_files(spark, location.target)
-    if not files:
+    opened = _open_at_once(spark, location) or _open_carefully(spark, location, fields)
+    files = sorted(file for each in opened for file in each.files)
+    ordinals = {file: first + index for index, file in enumerate(files)}
+    return tuple(_scan(spark, location, fields, each, ordinals) for each in opened)
+
+
+def _open_at_once(spark: SparkSession, location: Location) -> tuple[_Opened, ...]:
+    """Where one look of Spark is enough: columnar files that are all alike, in no folders named after values.
+
+    Nothing for everything else, and for everything that is wrong.
+    """
+    if location.source.type not in ("parquet", "orc"):
         return ()
-    groups = [list(files)]
+    try:
+        frame = spark.read.format(location.source.type).load(location.target)
+        files = input_files(frame)
+    except Exception:  # whatever it is, the careful way meets it again and can tell what it is
+        return ()
+    in_folders = any("=" in plain(file).rpartition("/")[0] for file in files)
+    if not files or in_folders or len(same_columns(spark, location, files)) > 1:
+        return ()
+    return (_Opened(frame, files, _Shape(frame.schema)),)
+
+
+def _open_carefully(spark: SparkSession, location: Location, fields: Sequence[Field]) -> tuple[_Opened, ...]:
+    files = list_files(spark, location.target)
+    groups = [files] if files else []
     if location.source.type in ("parquet", "orc") or _has_header(location):
         groups = same_columns(spark, location, files, **read_options(location))
-    ordinals = {file: first + index for index, file in enumerate(files)}
-    return tuple(_scan(spark, location, fields, group, ordinals) for group in groups)
+    return tuple(_open(spark, location, fields, group, whole=group == files) for group in groups)
+
+
+def _open(
+    spark: SparkSession, location: Location, fields: Sequence[Field], files: tuple[str, ...], *, whole: bool
+) -> _Opened:
+    shape = _shape(spark, location, fields, files)
+    frame, partitions = _load(spark, location, shape, None if whole else files)
+    if location.source.type == "parquet" and set(input_files(frame)) != set(files):  # positions count files
+        raise fail("DataLoadError", f"the files of {location} changed while they were opened", hint="run again")
+    return _Opened(frame, files, shape, partitions)
 
 
 def _scan(
-    spark: SparkSession, location: Location, fields: Sequence[Field], files: Sequence[str], ordinals: Mapping[str, int]
+    spark: SparkSession, location: Location, fields: Sequence[Field], opened: _Opened, ordinals: Mapping[str, int]
 ) -> Scan:
-    shape = _shape(spark, location, fields, files)
-    frame, partitions = _load(spark, location, shape, None if len(files) == len(ordinals) else files)
+    frame, files, shape, partitions = opened.frame, opened.files, opened.shape, opened.partitions
     own = set(shape.columns.names)
     here = [f.physical for f in fields if f.physical in partitions or f.physical in own - shape.unexpected]
     is_text = location.source.type in ("csv", "json")
@@ -48,7 +79,6 @@ def _scan(
     kept = {name: _csv_value(location, name) if name in own else quoted(name) for name in (*here, *shape.unexpected)}
     origin = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.file_block_start").alias(START)]
     if location.source.type == "parquet":
-        _same_files(location, frame, files)
         origin += [F.col("_metadata.file_name").alias(NAME), F.col("_metadata.row_index").alias(ROW)]
     if is_text:
         origin.append(F.col(_BROKEN))
@@ -57,7 +87,7 @@ def _scan(
         frame = positioned(spark, frame, {file: ordinals[file] for file in files})
     known = own.union(partitions, shape.others) - shape.unexpected - {_BROKEN}
     text = frozenset(here if is_text else partitions)
-    return Scan(frame, types, frozenset(known), tuple(files), text, _broken_row(shape) if is_text else None)
+    return Scan(frame, types, frozenset(known), files, text, _broken_row(shape) if is_text else None)
 
 
 @dataclass(frozen=True)
@@ -70,9 +100,20 @@ class _Shape:
     """Columns that are there and not read, named in a suggestion."""
 
 
+@dataclass(frozen=True)
+class _Opened:
+    """Files with the same columns, and a frame that reads them."""
+
+    frame: DataFrame
+    files: tuple[str, ...]
+    shape: _Shape
+    partitions: tuple[str, ...] = ()
+    """The columns that stand in folder names."""
+
+
 def _load(
     spark: SparkSession, location: Location, shape: _Shape, files: Sequence[str] | None
-) -> tuple[DataFrame, list[str]]:
+) -> tuple[DataFrame, tuple[str, ...]]:
     """The rows of a location, or of some of its files, and the columns that stand in folder names (`year=2026/`).
 
     Those are read as text: Spark's guess would make 1 of `01`.
@@ -82,7 +123,7 @@ def _load(
     if files is not None and not has_pattern(location.target):
         reader = reader.option("basePath", location.target)
     frame = reader.schema(shape.columns).load(paths)
-    partitions = [name for name in frame.columns if name not in shape.columns.names]
+    partitions = tuple(name for name in frame.columns if name not in shape.columns.names)
     if partitions:
         frame = reader.schema(T.StructType([*shape.columns.fields, *_texts(partitions)])).load(paths)
     return frame, partitions
@@ -177,12 +218,6 @@ def _broken_row(shape: _Shape) -> Column:
         for name in sorted(shape.unexpected)
     ]
     return F.coalesce(F.col(_BROKEN), *late)
-
-
-def _same_files(location: Location, frame: DataFrame, files: Sequence[str]) -> None:
-    """Positions count files, so the files must be those that were listed."""
-    if {metadata_spelling(file) for file in frame.inputFiles()} != set(files):
-        raise fail("DataLoadError", f"the files of {location} changed while they were opened", hint="run again")
 
 
 def reason(error: Exception) -> str:

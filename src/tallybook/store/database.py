@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.util import LRUCache
 
 from tallybook.errors import StoreError
 from tallybook.store.url import shown, without_secrets
@@ -20,6 +21,8 @@ from tallybook.store.url import shown, without_secrets
 _BUSY_TIMEOUT_MS = 30_000
 _WRITER_LOCK = 0x7A11_B00C
 """The advisory lock that makes PostgreSQL, like SQLite, let one writer in at a time."""
+_COMPILED: dict[str, Any] = {"compiled_cache": LRUCache(500)}
+"""Statements turned into SQL once for the process: each command and each run opens a store of its own."""
 
 
 def canonical_json(value: Any) -> str:
@@ -77,7 +80,7 @@ def _sqlite_engine(url: URL) -> sa.Engine:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"the folder of the metadata store cannot be made: {error}") from error
-    engine = sa.create_engine(url, json_serializer=canonical_json)
+    engine = sa.create_engine(url, json_serializer=canonical_json, execution_options=_COMPILED)
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -99,7 +102,11 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 def _postgresql_engine(url: URL) -> sa.Engine:
     try:
         return sa.create_engine(
-            url, json_serializer=canonical_json, pool_pre_ping=True, connect_args={"connect_timeout": 10}
+            url,
+            json_serializer=canonical_json,
+            execution_options=_COMPILED,
+            pool_pre_ping=True,
+            connect_args={"connect_timeout": 10},
         )
     except ModuleNotFoundError as error:
         raise StoreError(

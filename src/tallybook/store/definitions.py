@@ -73,11 +73,19 @@ class Definitions(Database):
         with self._read() as connection:
             return _newest(connection, kind, id, _FROM_FILES)
 
-    def versions(self, kind: Kind, id: str) -> tuple[Definition, ...]:
-        """All versions of one definition, oldest first."""
-        query = sa.select(DEFINITIONS).where(DEFINITIONS.c.kind == kind, DEFINITIONS.c.id == id)
+    def all_declared(self) -> dict[tuple[Kind, str], Definition]:
+        """The newest version that came from a file, of every definition that has one."""
+        query = sa.select(DEFINITIONS).where(_FROM_FILES).order_by(DEFINITIONS.c.version)
         with self._read() as connection:
-            rows = connection.execute(query.order_by(DEFINITIONS.c.version))
+            return {(found.kind, found.id): found for found in map(_definition, connection.execute(query))}
+
+    def versions(self, kind: Kind, id: str | None = None) -> tuple[Definition, ...]:
+        """All versions of one definition, oldest first; without an id, of each definition of the kind."""
+        query = sa.select(DEFINITIONS).where(DEFINITIONS.c.kind == kind)
+        if id is not None:
+            query = query.where(DEFINITIONS.c.id == id)
+        with self._read() as connection:
+            rows = connection.execute(query.order_by(DEFINITIONS.c.id, DEFINITIONS.c.version))
             return tuple(_definition(row) for row in rows)
 
     def all_latest(self, kind: Kind) -> tuple[Definition, ...]:
@@ -123,9 +131,11 @@ class Definitions(Database):
                 connection, REGISTRATIONS.c.dataset_id == dataset_id, REGISTRATIONS.c.version == version
             )
 
-    def registrations(self, run_id: str) -> tuple[Registration, ...]:
-        """What the outputs of a run were registered as."""
-        query = sa.select(REGISTRATIONS).where(REGISTRATIONS.c.run_id == run_id).order_by(REGISTRATIONS.c.seq)
+    def registrations(self, run_id: str | None = None) -> tuple[Registration, ...]:
+        """What the outputs of a run, or of all runs, were registered as."""
+        query = sa.select(REGISTRATIONS).order_by(REGISTRATIONS.c.run_id, REGISTRATIONS.c.seq)
+        if run_id is not None:
+            query = query.where(REGISTRATIONS.c.run_id == run_id)
         with self._read() as connection:
             return tuple(Registration.model_validate(dict(row)) for row in connection.execute(query).mappings())
 

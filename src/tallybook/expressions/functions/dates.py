@@ -110,6 +110,7 @@ register(
         ("DATE(2026, 1, 31)", "2026-01-31"),
         _date,
         refuse=_refuse_date,
+        moves_dates=True,
     )
 )
 register(
@@ -190,6 +191,7 @@ register(
         "The date a number of days later, or earlier when negative.",
         ('DATEADD(DATE("2026-01-31"), 1)', "2026-02-01"),
         lambda c, x, days: on_day(F.unix_date(x).cast("bigint") + days),
+        moves_dates=True,
     )
 )
 register(
@@ -202,6 +204,7 @@ register(
         "The same day months later, or the last day of a shorter month.",
         ('ADD_MONTHS(DATE("2026-01-31"), 1)', "2026-02-28"),
         lambda c, x, months: F.add_months(x, months.cast("int")),
+        moves_dates=True,
     )
 )
 register(

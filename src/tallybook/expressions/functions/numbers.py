@@ -174,6 +174,7 @@ def _infix(
             operator=True,
             refuse=refuse,
             repeats=repeats,
+            moves_dates=accepts is _ADDABLE,
         )
     )
 
