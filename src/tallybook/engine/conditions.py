@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from tallybook.errors import ProblemError
 from tallybook.expressions.check import Checker
-from tallybook.expressions.compile import Compiler, spark_type
+from tallybook.expressions.compile import Compiler, cast
 from tallybook.expressions.parse import parse
 from tallybook.expressions.scope import Resolved
 from tallybook.resolve.match import Evaluate, fact_scope
@@ -24,7 +24,7 @@ def evaluator(session: Callable[[], SparkSession]) -> Evaluate:
         values = {name.partition(".")[2]: value for name, value in facts.items()}
 
         def read(column: Resolved) -> Column:
-            return F.lit(values[column.column]).cast(spark_type(column.type))
+            return cast(F.lit(values[column.column]), column.type)
 
         checker = Checker(fact_scope())
         typed = checker.check(parse(text))

@@ -17,7 +17,7 @@ from tallybook.engine.facts import RunFacts
 from tallybook.engine.pipeline import Pipeline
 from tallybook.engine.session import check_session
 from tallybook.errors import UsageError, ValidationError
-from tallybook.expressions.compile import spark_type
+from tallybook.expressions.compile import cast
 from tallybook.model.columns import PERIOD, RESERVED, ColumnDef, ColumnType, decimal
 from tallybook.model.dataset import Dataset, Table, TemporalMode
 from tallybook.model.location import Location
@@ -144,6 +144,6 @@ def conformed(frame: DataFrame, dataset: Dataset) -> DataFrame:
     types = dataset.main_table.business_types
 
     def column(name: str) -> Column:
-        return F.col(f"`{name}`").cast(spark_type(types[name])).alias(name) if name in types else F.col(f"`{name}`")
+        return cast(F.col(f"`{name}`"), types[name]).alias(name) if name in types else F.col(f"`{name}`")
 
     return frame.select(*(column(name) for name in frame.columns))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from tallybook.engine.facts import RunFacts
 from tallybook.engine.tables import Tables
+from tallybook.model.columns import DELETED, INTEGER
 from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.rows.ids import POSITION, RowIds
 from tallybook.rows.system import is_active, kept, shaped, untouched
@@ -19,25 +19,27 @@ def input_rows(
     """The working dataset before the first operation, deleted rows in it; and the columns that came with the data."""
     frame = _current(source, tables, facts)
     values = untouched(schema.business) | _system(frame, source, facts, ids)
-    return frame.select(*shaped(schema.columns, values)), frozenset(frame.columns)
+    return shaped(frame, schema.columns, values), frozenset(frame.columns)
 
 
 def other_rows(source: SourceTable, tables: Tables, facts: RunFacts, ids: RowIds) -> DataFrame:
     """Rows of a joined, looked-up or appended table: those that are not deleted, with their position."""
     frame = _current(source, tables, facts)
-    columns = {**source.table.business_types, **source.table.system_types}
-    values = untouched(source.table.business_types) | _system(frame, source, facts, ids)
-    return frame.select(*shaped(columns, values), F.col(POSITION)).filter(is_active())
+    business = source.table.business_types
+    columns = {**business, **source.table.system_types, POSITION: INTEGER}
+    values = untouched([*business, POSITION]) | _system(frame, source, facts, ids)
+    rows = shaped(frame, columns, values)
+    return rows.filter(is_active()) if DELETED in frame.columns else rows
 
 
 def _current(source: SourceTable, tables: Tables, facts: RunFacts) -> DataFrame:
     return of_period(tables.rows(source), source.table, tables.periods(source), facts.as_of)
 
 
-def _system(frame: DataFrame, source: SourceTable, facts: RunFacts, ids: RowIds) -> dict[str, Column]:
+def _system(frame: DataFrame, source: SourceTable, facts: RunFacts, ids: RowIds) -> dict[str, str]:
     return kept(
         frame.columns,
-        ids.text(0, F.col(POSITION)),
+        ids.of_rows(0),
         source.dataset.id,
         source.table.name,
         facts.period.identifier,

@@ -25,6 +25,7 @@ from tallybook.operations.delete import DeleteStep
 from tallybook.operations.output import OutputStep
 from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.rows.ids import RowIds
+from tallybook.rows.system import only
 
 CUT_EVERY = 20
 """Operations after which a chain is cut."""
@@ -90,7 +91,7 @@ class Pipeline:
                 if isinstance(step, DeleteStep):
                     applying = replace(applying, all_active=False)
             listener.finished(step, time.monotonic() - begun)
-        return frame.select(*self.last.columns)
+        return only(frame, self.last.columns)
 
     @property
     def last(self) -> WorkingSchema:

@@ -40,6 +40,11 @@ def spark_type(type: ColumnType) -> T.DataType:
     return T.DecimalType(type.precision, type.scale) if type.kind == "decimal" else _SIMPLE[type.kind]
 
 
+def type_name(type: ColumnType) -> str:
+    """The type in SQL; `timestamp` alone would mean what a setting of the session says."""
+    return "timestamp_ltz" if type.kind == "timestamp" else spark_type(type).simpleString()
+
+
 def working_column(column: Resolved) -> Column:
     """A column by its name in the frame; backquoted, as joined columns have a dot in theirs."""
     return F.col(f"`{column.physical}`")
@@ -60,19 +65,19 @@ class Compiler:
         if isinstance(typed, TypedColumn):
             return self.read(typed.column)
         if isinstance(typed, TypedCast):
-            return _cast(self.column(typed.arg), typed.type)
+            return cast(self.column(typed.arg), typed.type)
         assert isinstance(typed, TypedCall)
         return self._call(typed)
 
     def value(self, typed: Typed, target: ColumnType) -> Column:
         """The expression as a value of `target`, at its scale."""
         column = self.column(typed)
-        return column if typed.type == target else _cast(column, target)
+        return column if typed.type == target else cast(column, target)
 
     def _call(self, typed: TypedCall) -> Column:
         args = [self.column(arg) for arg in typed.args]
         facts = [argument(arg) for arg in typed.args]
-        building = Building(facts, typed.type, self.timestamp, self.period, _cast)
+        building = Building(facts, typed.type, self.timestamp, self.period, cast)
         large = [i for i, arg in enumerate(typed.args) if i in typed.function.repeats and _size(arg) > SMALL]
         built = _computed_once(large, args, lambda columns: typed.function.build(building, *columns))
         if not (typed.function.moves_dates and typed.type == DATE and len(args) > 1):
@@ -113,13 +118,14 @@ def _in_calendar(date: Column) -> Column:
     return F.when(outside, said.cast("date")).otherwise(date)
 
 
-def _cast(column: Column, type: ColumnType) -> Column:
-    return column if type == NULL else column.cast(spark_type(type))
+def cast(column: Column, type: ColumnType) -> Column:
+    """The value at a type. Its name saves the six calls to the JVM that PySpark makes of a type's description."""
+    return column if type == NULL else column.cast(type_name(type))
 
 
 def _literal(value: object, type: ColumnType) -> Column:
     """Decimals travel as text, so that no digit depends on how a client sends numbers; small integers get 64 bits."""
     if type.kind == "decimal":
         assert isinstance(value, int | Decimal)
-        return _cast(F.lit(format(value, "f") if isinstance(value, Decimal) else str(value)), type)
-    return _cast(F.lit(value), type) if type == INTEGER else F.lit(value)
+        return cast(F.lit(format(value, "f") if isinstance(value, Decimal) else str(value)), type)
+    return cast(F.lit(value), type) if type == INTEGER else F.lit(value)

@@ -82,26 +82,22 @@ class AggregateStep(Step):
         return self.grouping.column_at(path, "arguments")
 
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
-        from pyspark.sql import functions as F
-
-        from tallybook.model.columns import STRING
-        from tallybook.rows.ids import group_number
-        from tallybook.rows.system import fresh, null, shaped, untouched
+        from tallybook.rows import sql
+        from tallybook.rows.system import fresh, shaped, untouched
 
         beside = with_lookups(frame, self, applying)
         chosen = applying.chosen(self.selector)
         rows = beside if chosen is None else beside.filter(chosen)
         summary = grouped(rows, self.grouping, self.after.columns, applying.compiler)
         keys = [key.column for key in self.grouping.keys]
-        key_columns = [F.col(f"`{key}`") for key in keys]
         made = fresh(
             self.seq,
-            applying.ids.text(self.seq, group_number(key_columns)),
+            applying.ids.of_groups(self.seq, keys),
             applying.input.dataset.id,
             applying.input.table.name,
-            F.col(PERIOD) if PERIOD in keys else null(STRING),
+            PERIOD if PERIOD in keys else sql.NULL,
             applying.timestamp,
         )
         own = untouched([*self.grouping.results, *(key for key in keys if key in self.after.business)])
-        details = frame.select(*shaped(self.after.columns, untouched(self.before.columns)))
-        return details.union(summary.select(*shaped(self.after.columns, made | own)))
+        details = shaped(frame, self.after.columns, untouched(self.before.columns))
+        return details.union(shaped(summary, self.after.columns, made | own))

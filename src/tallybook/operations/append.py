@@ -164,29 +164,27 @@ class AppendStep(Step):
         return self.grouping.column_at(path, "arguments.aggregation") if self.grouping else None
 
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
-        from pyspark.sql import functions as F
-
-        from tallybook.rows.ids import POSITION, group_number
-        from tallybook.rows.system import fresh, shaped
+        from tallybook.rows import sql
+        from tallybook.rows.system import fresh, only, shaped
 
         compiler = applying.compiler
         rows = applying.load(self.source)
         if self.condition is not None:
             rows = rows.filter(compiler.column(self.condition))
-        number, period = F.col(POSITION), F.col(PERIOD)
+        ids, period = applying.ids.of_rows(self.seq), PERIOD
         if self.grouping is not None:
             keys = [key.column for key in self.grouping.keys]
             rows = grouped(rows, self.grouping, self.before.columns, compiler)
-            number = group_number([F.col(f"`{key}`") for key in keys])
-            period = F.col(PERIOD) if PERIOD in keys else F.lit(compiler.period)
+            ids = applying.ids.of_groups(self.seq, keys)
+            period = PERIOD if PERIOD in keys else sql.text(compiler.period)
         made = fresh(
             self.seq,
-            applying.ids.text(self.seq, number),
+            ids,
             self.source.dataset.id,
             self.source.table.name,
             period,
             applying.timestamp,
         )
-        return frame.select(*self.after.columns).union(
-            rows.select(*shaped(self.after.columns, made | {name: F.col(name) for name in self.incoming}))
-        )
+        columns = self.after.columns
+        incoming = {name: sql.typed(sql.name(name), columns[name]) for name in self.incoming}
+        return only(frame, columns).union(shaped(rows, columns, made | incoming))

@@ -207,9 +207,11 @@ class Applying:
         """The change of `_updated_at` that goes with a change of chosen rows."""
         from pyspark.sql import functions as F
 
+        from tallybook.expressions.functions.dates import moment
+
         if self.all_stamped:
             return {}
-        return {UPDATED_AT: self.where(chosen, F.lit(self.timestamp), F.col(UPDATED_AT))}
+        return {UPDATED_AT: self.where(chosen, moment(self.timestamp), F.col(UPDATED_AT))}
 
 
 @dataclass(frozen=True)

@@ -37,4 +37,6 @@ def with_lookups(frame: DataFrame, step: Step, applying: Applying) -> DataFrame:
 
 def without_joined(frame: DataFrame, step: Step) -> DataFrame:
     """The working columns alone, after a step that joined others beside them."""
-    return frame.select(*step.after.columns) if step.sources else frame
+    from tallybook.rows.system import only
+
+    return only(frame, step.after.columns) if step.sources else frame

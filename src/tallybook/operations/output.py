@@ -184,10 +184,9 @@ class OutputStep(Step):
 
     def projected(self, frame: DataFrame, applying: Applying) -> DataFrame:
         """The rows and columns to write."""
-        from tallybook.rows.system import shaped, untouched
+        from tallybook.rows.system import only
 
         beside = with_lookups(frame, self, applying)
         chosen = replace(applying, all_active=applying.all_active or self.include_deleted).chosen(self.selector)
         beside = beside if chosen is None else beside.filter(chosen)
-        types = {name: self.before.columns[name] for name in self.columns}
-        return beside.select(*shaped(types, untouched(types)))
+        return only(beside, self.columns)

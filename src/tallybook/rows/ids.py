@@ -7,6 +7,8 @@
 
 Nothing is random and nothing depends on how Spark splits the work, so a retry, a second output or a replay gives
 every row the id it had.
+
+Ids are SQL text, as `rows.system.shaped` takes it.
 """
 
 from __future__ import annotations
@@ -14,14 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, Window
-from pyspark.sql import functions as F
+from tallybook.rows import sql
 
 POSITION = "__position"
 """The internal column of loaded rows that numbers them: below 2^62, in the order they came in."""
 
 MAX_STEPS = 2**12 - 1
-_VARIANT = -(2**63)
 _LOW = 2**48
 _TIE_BITS = 12
 _HASH_MASK = 2**50 - 1
@@ -35,26 +35,33 @@ class RowIds:
     ranks: Mapping[int, int]
     """The rank of each operation by its seq; input rows have seq 0 and rank 0."""
 
-    def text(self, seq: int, number: Column) -> Column:
-        """The id of a row made by operation `seq`, from a number below 2^62.
+    def of_rows(self, seq: int) -> str:
+        """The ids of rows that operation `seq` takes in, by their POSITION.
 
         Positions are almost always below 2^48 (256 files of any length), so that one piece of text before the last
         dash is the same for all: that halves the cost of the commonest column of all. A guard bit above the digits
         keeps their zeros.
         """
+        low = f"lower(substring(hex({POSITION} | {_LOW}L), 2, 12))"
+        short = f"concat('{self._prefix(seq)}8000-', {low})"
+        return f"CASE WHEN {POSITION} < {_LOW}L THEN {short} ELSE {self._whole(seq, POSITION)} END"
+
+    def of_groups(self, seq: int, keys: Sequence[str]) -> str:
+        """The ids of rows that operation `seq` makes, one for each group.
+
+        The number of a group follows from its key alone: fifty bits of hash, and the rank among the groups that share
+        them, so that two keys never get one number.
+        """
+        names = ", ".join(map(sql.name, keys))
+        hashed = f"(xxhash64({names}) & {_HASH_MASK}L)"
+        rank = f"(row_number() OVER (PARTITION BY {hashed} ORDER BY {names}) - 1)"
+        return self._whole(seq, f"(shiftleft({hashed}, {_TIE_BITS}) | {rank})")
+
+    def _prefix(self, seq: int) -> str:
         stamp = f"{self.epoch_ms:012x}"
-        prefix = f"{stamp[:8]}-{stamp[8:]}-7{self.ranks[seq]:03x}-"
-        low = F.lower(F.substring(F.hex(number.bitwiseOR(F.lit(_LOW))), 2, 12))
-        digits = F.lower(F.hex(number.bitwiseOR(F.lit(_VARIANT))))
-        whole = F.concat(F.lit(prefix), F.substring(digits, 1, 4), F.lit("-"), F.substring(digits, 5, 12))
-        return F.when(number < F.lit(_LOW), F.concat(F.lit(f"{prefix}8000-"), low)).otherwise(whole)
+        return f"{stamp[:8]}-{stamp[8:]}-7{self.ranks[seq]:03x}-"
 
-
-def group_number(keys: Sequence[Column]) -> Column:
-    """A number for each group that follows from its key alone.
-
-    Fifty bits of hash, and the rank among the groups that share them, so that two keys never get one number.
-    """
-    hashed = F.xxhash64(*keys).bitwiseAND(F.lit(_HASH_MASK))
-    rank = F.row_number().over(Window.partitionBy(hashed).orderBy(*keys)) - 1
-    return F.shiftleft(hashed, _TIE_BITS).bitwiseOR(rank.cast("bigint"))
+    def _whole(self, seq: int, number: str) -> str:
+        prefix = self._prefix(seq)
+        digits = f"lower(hex({number} | shiftleft(1L, 63)))"
+        return f"overlay(concat('{prefix}', {digits}), '-', {len(prefix) + 5}, 0)"

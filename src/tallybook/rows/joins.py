@@ -21,7 +21,6 @@ from tallybook.expressions.scope import Resolved, joined_name
 from tallybook.model.columns import ColumnType
 from tallybook.rows.raising import raising
 
-_ROW = "__row"
 _ROWS = "__rows"
 _COUNT = "__count"
 
@@ -82,57 +81,57 @@ def attach(
 
     `counts` says for which rows a second match is an error, None for all. The check is a filter: Spark never prunes it.
     """
-    own_keys = [f"__own{i}" for i in range(len(join.equalities))]
-    keyed = frame.select(
-        "*", *(compiler.value(eq.own, eq.type).alias(k) for k, eq in zip(own_keys, join.equalities, strict=True))
-    )
-    matched = _test_rest(_join(keyed, _grouped(other, join, compiler), own_keys), join, compiler)
+    own_keys = [compiler.value(eq.own, eq.type) for eq in join.equalities]
+    matched = _join(frame, _grouped(other, join, compiler), own_keys)
+    if join.rest:
+        matched = _test_rest(matched, join, compiler)
     failure = raising("JoinNotUnique", seq=str(seq), alias=join.alias, key=_key_text(own_keys))
     twice = F.col(_COUNT) > 1
     one_match = F.when(twice if counts is None else counts & twice, failure.cast("boolean")).otherwise(F.lit(True))
-    columns = [F.col(_ROW).getField(name).alias(joined_name(join.alias, name)) for name in join.columns]
-    helpers = (_ROW, _COUNT, _ROWS, *own_keys, *_their_keys(join))
-    return matched.filter(one_match).select("*", *columns).drop(*helpers)
+    return matched.filter(one_match).drop(_COUNT, _ROWS, *_their_keys(join))
 
 
 def _their_keys(join: Join) -> list[str]:
     return [f"__their{i}" for i in range(len(join.equalities))]
 
 
-def _key_text(own_keys: Sequence[str]) -> Column:
-    return F.concat_ws(", ", *(F.col(key).cast("string") for key in own_keys)) if own_keys else F.lit("")
+def _key_text(own_keys: Sequence[Column]) -> Column | str:
+    return F.concat_ws(", ", *(key.cast("string") for key in own_keys)) if own_keys else ""
 
 
 def _grouped(other: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
-    """One row per key with the number of rows and one of them, or all where a rest has to be tested."""
-    theirs = replace(compiler, read=lambda column: F.col(f"`{column.column}`"))
+    """One row per key with the number of rows and the columns of one of them; or all where a rest has to be tested."""
+    theirs = replace(compiler, read=_column_of_other)
     names = _their_keys(join)
     keys = [theirs.value(eq.theirs, eq.type).alias(name) for name, eq in zip(names, join.equalities, strict=True)]
     wanted = dict.fromkeys([*join.columns, *(c.column for c in _rest_columns(join))])
-    row = F.struct(*(F.col(f"`{name}`") for name in wanted), F.lit(True).alias("__there"))
-    rows = other.select(row.alias(_ROW), *keys)
-    for name in names:
-        rows = rows.filter(F.col(name).isNotNull())
+    rows = other.select(*(f"`{name}`" for name in wanted), *keys)
+    if names:
+        rows = rows.filter(" AND ".join(f"{name} IS NOT NULL" for name in names))
     if join.rest:
-        return rows.groupBy(*names).agg(F.collect_list(_ROW).alias(_ROWS))
-    return rows.groupBy(*names).agg(F.count(F.lit(1)).alias(_COUNT), F.first(_ROW).alias(_ROW))
+        row = F.struct(*(f"`{name}`" for name in wanted), F.lit(True).alias("__there"))
+        return rows.groupBy(*names).agg(F.collect_list(row).alias(_ROWS))
+    one = [F.first(f"`{name}`").alias(joined_name(join.alias, name)) for name in join.columns]
+    return rows.groupBy(*names).agg(F.count(F.lit(1)).alias(_COUNT), *one)
+
+
+def _column_of_other(column: Resolved) -> Column:
+    return F.col(f"`{column.column}`")
 
 
 def _rest_columns(join: Join) -> list[Resolved]:
     return [column for part in join.rest for column in columns_read(part) if column.table == join.alias]
 
 
-def _join(keyed: DataFrame, grouped: DataFrame, own_keys: Sequence[str]) -> DataFrame:
+def _join(frame: DataFrame, grouped: DataFrame, own_keys: Sequence[Column]) -> DataFrame:
     if not own_keys:
-        return keyed.crossJoin(F.broadcast(grouped))
-    pairs = [F.col(own) == F.col(f"__their{i}") for i, own in enumerate(own_keys)]
-    return keyed.join(grouped, reduce(lambda a, b: a & b, pairs), "left")
+        return frame.crossJoin(F.broadcast(grouped))
+    pairs = [own == F.col(f"__their{i}") for i, own in enumerate(own_keys)]
+    return frame.join(grouped, reduce(lambda a, b: a & b, pairs), "left")
 
 
 def _test_rest(joined: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
     """Where equalities do not say it all: the rows of the group that pass the rest of the condition."""
-    if not join.rest:
-        return joined
 
     def passes(row: Column) -> Column:
         def read(column: Resolved) -> Column:
@@ -142,4 +141,5 @@ def _test_rest(joined: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
         return reduce(lambda a, b: a & b, (F.coalesce(tested.column(part), F.lit(False)) for part in join.rest))
 
     matches = joined.withColumn(_ROWS, F.filter(F.col(_ROWS), passes))
-    return matches.select("*", F.size(_ROWS).alias(_COUNT), F.get(_ROWS, 0).alias(_ROW))
+    one = {joined_name(join.alias, name): F.get(_ROWS, F.lit(0)).getField(name) for name in join.columns}
+    return matches.withColumns({_COUNT: F.size(_ROWS), **one})

@@ -21,9 +21,10 @@ def raising(type: str, **facts: str | Column) -> Column:
 
     A fact that is NULL on the row is left out. Stand it in a branch: `F.when(bad, raising(...)).otherwise(value)`.
     """
-    fields = {"type": type, **facts}
-    struct = F.struct(*((v if isinstance(v, Column) else F.lit(v)).alias(name) for name, v in fields.items()))
-    return F.raise_error(F.concat(F.lit(_MARK), F.to_json(struct)))
+    known = {"type": type} | {name: fact for name, fact in facts.items() if isinstance(fact, str)}
+    text = F.lit(_MARK + json.dumps(known))
+    of_row = [fact.alias(name) for name, fact in facts.items() if isinstance(fact, Column)]
+    return F.raise_error(F.concat(text, F.to_json(F.struct(*of_row))) if of_row else text)
 
 
 def parse_raised(message: str) -> dict[str, Any] | None:
@@ -31,11 +32,20 @@ def parse_raised(message: str) -> dict[str, Any] | None:
     start = message.find(_MARK)
     while start >= 0:
         start += len(_MARK)
-        try:
-            facts = json.JSONDecoder().raw_decode(message, start)[0]
-        except ValueError:
-            facts = None
-        if isinstance(facts, dict) and "type" in facts:
+        facts = _objects(message, start)
+        if "type" in facts:
             return facts
         start = message.find(_MARK, start)
     return None
+
+
+def _objects(message: str, start: int) -> dict[str, Any]:
+    """The fields of the JSON objects that stand there, one after the other."""
+    fields: dict[str, Any] = {}
+    while message.startswith("{", start):
+        try:
+            found, start = json.JSONDecoder().raw_decode(message, start)
+        except ValueError:
+            break
+        fields |= found
+    return fields

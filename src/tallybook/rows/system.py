@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tallybook.expressions.compile import spark_type
+from tallybook.expressions.compile import cast
 from tallybook.model.columns import (
     CREATED_AT,
     DELETED,
@@ -22,6 +22,7 @@ from tallybook.model.columns import (
     VALIDITY_COLUMNS,
     ColumnType,
 )
+from tallybook.rows import sql
 
 
 def is_active() -> Column:
@@ -36,62 +37,54 @@ def selected(condition: Column | None) -> Column:
 
 def null(type: ColumnType) -> Column:
     """A typed NULL."""
-    return F.lit(None).cast(spark_type(type))
+    return cast(F.lit(None), type)
 
 
 def kept(
-    present: Collection[str], row_id: Column, dataset_id: str, table: str, period: str, timestamp: datetime
-) -> dict[str, Column]:
+    present: Collection[str], row_id: str, dataset_id: str, table: str, period: str, timestamp: datetime
+) -> dict[str, str]:
     """System columns of input rows: what the source has is kept, the rest is filled in."""
 
-    def own(name: str, default: Column) -> Column:
-        return F.coalesce(F.col(name), default) if name in present else default
+    def own(column: str, default: str) -> str:
+        return f"coalesce({column}, {default})" if column in present else default
 
     return {
         ROW_ID: own(ROW_ID, row_id),
-        SOURCE_DATASET_ID: F.lit(dataset_id),
-        SOURCE_TABLE: F.lit(table),
-        OPERATION_SEQ: F.lit(0).cast("bigint"),
-        CREATED_AT: own(CREATED_AT, F.lit(timestamp)),
-        UPDATED_AT: own(UPDATED_AT, F.lit(timestamp)),
-        DELETED: own(DELETED, F.lit(False)),
-        LABELS: own(LABELS, F.lit("")),
-        PERIOD: own(PERIOD, F.lit(period)),
-        **{name: F.col(name) for name in VALIDITY_COLUMNS if name in present},
+        SOURCE_DATASET_ID: sql.text(dataset_id),
+        SOURCE_TABLE: sql.text(table),
+        OPERATION_SEQ: "0",
+        CREATED_AT: own(CREATED_AT, sql.moment(timestamp)),
+        UPDATED_AT: own(UPDATED_AT, sql.moment(timestamp)),
+        DELETED: own(DELETED, "false"),
+        LABELS: own(LABELS, "''"),
+        PERIOD: own(PERIOD, sql.text(period)),
+        **{name: name for name in VALIDITY_COLUMNS if name in present},
     }
 
 
-def fresh(
-    seq: int, row_id: Column, dataset_id: str, table: str, period: Column, timestamp: datetime
-) -> dict[str, Column]:
+def fresh(seq: int, row_id: str, dataset_id: str, table: str, period: str, timestamp: datetime) -> dict[str, str]:
     """System columns of rows an operation makes."""
-    return {
-        ROW_ID: row_id,
-        SOURCE_DATASET_ID: F.lit(dataset_id),
-        SOURCE_TABLE: F.lit(table),
-        OPERATION_SEQ: F.lit(seq).cast("bigint"),
-        CREATED_AT: F.lit(timestamp),
-        UPDATED_AT: F.lit(timestamp),
-        DELETED: F.lit(False),
-        LABELS: F.lit(""),
-        PERIOD: period,
-    }
+    return kept((), row_id, dataset_id, table, "", timestamp) | {OPERATION_SEQ: str(seq), PERIOD: period}
 
 
-def shaped(columns: Mapping[str, ColumnType], values: Mapping[str, Column | str]) -> list[Column | str]:
+def shaped(frame: DataFrame, columns: Mapping[str, ColumnType], values: Mapping[str, str]) -> DataFrame:
     """The one select that is a frame's contract: every column, in order, of its type; NULL where there is no value.
 
-    A value that is a name is a column that is right as it stands; not spelling it out saves most of a wide select.
+    Values are SQL text; one that is the column's own name is right as it stands.
     """
-    return [_shaped(name, type, values.get(name)) for name, type in columns.items()]
+    return frame.selectExpr(*(_shaped(name, type, values.get(name, sql.NULL)) for name, type in columns.items()))
 
 
-def _shaped(name: str, type: ColumnType, value: Column | str | None) -> Column | str:
-    if isinstance(value, str):
-        return value
-    return null(type).alias(name) if value is None else value.cast(spark_type(type)).alias(name)
+def _shaped(name: str, type: ColumnType, value: str) -> str:
+    named = sql.name(name)
+    return named if value == named else f"{sql.typed(value, type)} AS {named}"
 
 
-def untouched(columns: Iterable[str]) -> dict[str, Column | str]:
+def untouched(columns: Iterable[str]) -> dict[str, str]:
     """Columns as they are."""
-    return {name: name for name in columns}
+    return {name: sql.name(name) for name in columns}
+
+
+def only(frame: DataFrame, columns: Iterable[str]) -> DataFrame:
+    """The frame with these columns, in this order."""
+    return frame.selectExpr(*map(sql.name, columns))

@@ -70,7 +70,7 @@ def _timestamp(text: Column) -> Column:
         .when(text.rlike(rf"^{_DAY}{_TIME}$"), F.concat(text, F.lit("Z")))
         .when(text.rlike(rf"^{_DAY}{_TIME}{_ZONE}$"), text)
     )
-    return zoned.try_cast("timestamp")
+    return zoned.try_cast("timestamp_ltz")
 
 
 def _decimal(text: Column, type: ColumnType) -> Column:

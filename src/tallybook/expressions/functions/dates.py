@@ -57,7 +57,7 @@ def day(value: date) -> Column:
 
 def moment(value: datetime) -> Column:
     """A moment as text with its zone, so that no local time zone can have a say."""
-    return F.lit(value.astimezone(UTC).isoformat()).cast("timestamp")
+    return F.lit(value.astimezone(UTC).isoformat()).cast("timestamp_ltz")
 
 
 def on_day(number: Column) -> Column:

@@ -1,0 +1,37 @@
+"""SQL text for the parts of a plan that are the same in every project.
+
+A select of text is one call to the JVM for each column; made of PySpark's functions, each column takes a dozen, and
+for a few rows these calls are most of the time. What users write is compiled to columns, never to text.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from tallybook.expressions.compile import type_name
+from tallybook.model.columns import ColumnType
+
+NULL = "NULL"
+
+
+def name(column: str) -> str:
+    """A column by its exact name, whatever characters it has."""
+    return "`" + column.replace("`", "``") + "`"
+
+
+def text(value: str) -> str:
+    """A text literal. One with odd characters goes as bytes: how a backslash is read is a setting of the session."""
+    if re.fullmatch(r"[\w .,:;/@+-]*", value, re.ASCII):
+        return f"'{value}'"
+    return f"decode(X'{value.encode().hex()}', 'UTF-8')"
+
+
+def moment(value: datetime) -> str:
+    """A timestamp literal, in UTC."""
+    return f"TIMESTAMP_LTZ '{value.astimezone(UTC).isoformat()}'"
+
+
+def typed(value: str, type: ColumnType) -> str:
+    """The value at a type."""
+    return f"CAST({value} AS {type_name(type)})"
