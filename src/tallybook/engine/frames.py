@@ -48,6 +48,9 @@ class FrameTables:
     def periods(self, _source: SourceTable) -> Sequence[str]:
         return [self.period]
 
+    def is_small(self, _source: SourceTable) -> bool:
+        return False
+
     @property
     def reads(self) -> Sequence[tuple[Location, Table]]:
         return []

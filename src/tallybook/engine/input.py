@@ -29,7 +29,8 @@ def other_rows(source: SourceTable, tables: Tables, facts: RunFacts, ids: RowIds
     columns = {**business, **source.table.system_types, POSITION: INTEGER}
     values = untouched([*business, POSITION]) | _system(frame, source, facts, ids)
     rows = shaped(frame, columns, values)
-    return rows.filter(is_active()) if DELETED in frame.columns else rows
+    rows = rows.filter(is_active()) if DELETED in frame.columns else rows
+    return rows.coalesce(1) if tables.is_small(source) else rows
 
 
 def _current(source: SourceTable, tables: Tables, facts: RunFacts) -> DataFrame:

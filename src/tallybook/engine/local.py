@@ -70,6 +70,10 @@ class LocalTables:
     def periods(self, source: SourceTable) -> Sequence[str]:
         return self.within[_key(source)]
 
+    def is_small(self, source: SourceTable) -> bool:
+        """A frame in hand is best left as it is: Spark evaluates it while planning."""
+        return False
+
     @property
     def reads(self) -> Sequence[tuple[Location, Table]]:
         given = ((self.given.get(_key(source)), source.table) for source in self.sources)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,7 +14,12 @@ from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
 from tallybook.operations.schema import SourceTable
+from tallybook.storage.fingerprint import size_here
 from tallybook.storage.read import read_all
+
+_OPENED_AT_ONCE = 8
+_SMALL_BYTES = 4 * 2**20
+"""What Spark reckons the opening of a file to cost."""
 
 
 class Tables(Protocol):
@@ -24,6 +31,10 @@ class Tables(Protocol):
 
     def periods(self, source: SourceTable) -> Sequence[str]:
         """The periods whose rows belong to the run."""
+        ...
+
+    def is_small(self, source: SourceTable) -> bool:
+        """Whether all its rows are work for one task, so that grouping them is not worth a shuffle."""
         ...
 
     @property
@@ -42,6 +53,15 @@ class LocatedTables:
     calendar: Calendar
 
     def rows(self, source: SourceTable) -> DataFrame:
+        return self._opened[source].result()
+
+    @cached_property
+    def _opened(self) -> dict[SourceTable, Future[DataFrame]]:
+        """All of them at once, for it is mostly waiting: for file systems, and for Spark to look into a file."""
+        with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
+            return {source: pool.submit(self._open, source) for source in self.locations}
+
+    def _open(self, source: SourceTable) -> DataFrame:
         within = self.periods(source)
         places = [place if place.period in within else replace(place, period=None) for place in self.locations[source]]
         return read_all(self.spark, places, source.table)
@@ -55,6 +75,10 @@ class LocatedTables:
         rendered = [place.period for place in self.locations[source] if place.period is not None]
         parts = [name for name in rendered if self.period.contains(self.calendar.period(name))]
         return parts or [self.period.identifier]
+
+    def is_small(self, source: SourceTable) -> bool:
+        sizes = [size_here(place) for place in self.locations[source]]
+        return all(size is not None for size in sizes) and sum(filter(None, sizes)) <= _SMALL_BYTES
 
     @property
     def reads(self) -> Sequence[tuple[Location, Table]]:

@@ -13,6 +13,8 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from tallybook.rows import sql
+
 _MARK = "TALLYBOOK:"
 
 
@@ -25,6 +27,12 @@ def raising(type: str, **facts: str | Column) -> Column:
     text = F.lit(_MARK + json.dumps(known))
     of_row = [fact.alias(name) for name, fact in facts.items() if isinstance(fact, Column)]
     return F.raise_error(F.concat(text, F.to_json(F.struct(*of_row))) if of_row else text)
+
+
+def raising_sql(type: str, **facts: str) -> str:
+    """The same in SQL; the facts are, too."""
+    fields = ", ".join(f"'{name}', {fact}" for name, fact in {"type": sql.text(type), **facts}.items())
+    return f"raise_error(concat('{_MARK}', to_json(named_struct({fields}))))"
 
 
 def parse_raised(message: str) -> dict[str, Any] | None:

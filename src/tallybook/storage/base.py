@@ -13,14 +13,16 @@ from pyspark.sql import types as T
 from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, VALIDITY_COLUMNS, ColumnType
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
+from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
-from tallybook.rows.raising import raising
+from tallybook.rows.raising import raising_sql
 
 FILE, NAME, ROW, START = "__file", "__name", "__row", "__start"
 _ORDINAL = "__ordinal"
 _ROW_BITS = 40
 _SEARCHED_FILES = 32
 """Up to here a row's file is found by comparisons in the plan; for more files a broadcast join is smaller."""
+_UNLISTED = raising_sql("InternalError", unlisted_file=FILE)
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Scan:
 
 def quoted(name: str) -> Column:
     """A column by its exact name, whatever characters it has."""
-    return F.col("`" + name.replace("`", "``") + "`")
+    return F.col(sql.name(name))
 
 
 def local_path(location: Location) -> str | None:
@@ -86,21 +88,24 @@ def positioned(spark: SparkSession, frame: DataFrame, ordinals: Mapping[str, int
     key = NAME if len(names) == len(ordinals) else FILE
     ordinals = names if key == NAME else ordinals
     files = sorted(ordinals)
+    ordinal = f"coalesce({_ORDINAL}, {_UNLISTED})"
     if len(files) <= 1:
-        ordinal = F.lit(ordinals[files[0]] if files else 0).cast("bigint")
+        ordinal = f"{ordinals[files[0]] if files else 0}L"
     elif len(files) <= _SEARCHED_FILES:
-        ordinal = F.coalesce(_search(F.col(key), files, ordinals), raising("InternalError", unlisted_file=F.col(FILE)))
+        ordinal = f"coalesce({_search(key, files, ordinals)}, {_UNLISTED})"
     else:
         known = F.broadcast(spark.createDataFrame(list(ordinals.items()), f"{key} string, {_ORDINAL} bigint"))
         frame = frame.join(known, key, "left")
-        ordinal = F.coalesce(F.col(_ORDINAL), raising("InternalError", unlisted_file=F.col(FILE)))
-    return frame.withColumn(POSITION, F.shiftleft(ordinal, _ROW_BITS).bitwiseOR(F.col(ROW))).drop(_ORDINAL, NAME)
+    helpers = [name for name in (NAME, _ORDINAL) if name in frame.columns]
+    return frame.selectExpr(
+        f"* EXCEPT ({', '.join(helpers)})", f"shiftleft({ordinal}, {_ROW_BITS}) | {ROW} AS {POSITION}"
+    )
 
 
-def _search(file: Column, files: Sequence[str], ordinals: Mapping[str, int]) -> Column:
+def _search(key: str, files: Sequence[str], ordinals: Mapping[str, int]) -> str:
     """Binary search as nested conditions; text compares by code point in Python and in Spark alike."""
     if len(files) == 1:
-        return F.when(file == files[0], F.lit(ordinals[files[0]]).cast("bigint"))
+        return f"CASE WHEN {key} = {sql.text(files[0])} THEN {ordinals[files[0]]}L END"
     middle = len(files) // 2
-    lower, upper = files[:middle], files[middle:]
-    return F.when(file < upper[0], _search(file, lower, ordinals)).otherwise(_search(file, upper, ordinals))
+    lower, upper = (_search(key, half, ordinals) for half in (files[:middle], files[middle:]))
+    return f"CASE WHEN {key} < {sql.text(files[middle])} THEN {lower} ELSE {upper} END"

@@ -10,15 +10,16 @@ from pyspark.sql import SparkSession
 from tallybook.model.location import Location
 from tallybook.model.state import Json
 from tallybook.storage.base import local_path
+from tallybook.storage.files import has_pattern
 
 
 def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
     """Name, size and time of every file of a place; nothing for Delta versions and tables, which name their state."""
-    if location.source.type in ("delta", "spark_catalog", "database"):
+    if not _has_files(location):
         return []
-    path = local_path(location)
-    if path is not None and not set(path) & set("*?[{"):
-        return [_of_file(file) for file in _files(Path(path))]
+    here = _files_here(location)
+    if here is not None:
+        return [_of_file(file) for file in here]
     listed = spark.read.format("binaryFile").load(location.target).select("path", "length", "modificationTime")
     return [
         {"file": row["path"], "size": row["length"], "modified": row["modificationTime"].isoformat()}
@@ -26,10 +27,23 @@ def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
     ]
 
 
-def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    return sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith((".", "_")))
+def size_here(location: Location) -> int | None:
+    """The bytes of all files of a place; None where they are not plain files of this machine."""
+    here = _files_here(location) if _has_files(location) else None
+    return None if here is None else sum(file.stat().st_size for file in here)
+
+
+def _has_files(location: Location) -> bool:
+    return location.source.type not in ("delta", "spark_catalog", "database")
+
+
+def _files_here(location: Location) -> list[Path] | None:
+    path = local_path(location)
+    if path is None or has_pattern(path):
+        return None
+    if Path(path).is_file():
+        return [Path(path)]
+    return sorted(file for file in Path(path).rglob("*") if file.is_file() and not file.name.startswith((".", "_")))
 
 
 def _of_file(file: Path) -> Json:

@@ -19,6 +19,7 @@ from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import PERIOD
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
+from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import raising
 from tallybook.storage.base import Field, Scan, fields_of, quoted
@@ -97,13 +98,14 @@ def _not_found(location: Location) -> RunError:
 
 
 def _typed(found: Scan, location: Location, table: Table) -> DataFrame:
-    columns = [
-        checked(field, found, location, table).alias(field.name)
-        for field in fields_of(table)
-        if present(field, found, location, table)
-    ]
-    position = [F.col(POSITION)] if POSITION in found.frame.columns else []
-    rows = found.frame.select(*columns, *position)
+    fields = [field for field in fields_of(table) if present(field, found, location, table)]
+    position = [POSITION] if POSITION in found.frame.columns else []
+    if all(_as_it_lies(field, found) for field in fields):
+        named = (f"{sql.name(field.physical)} AS {sql.name(field.name)}" for field in fields)
+        rows = found.frame.selectExpr(*named, *position)
+    else:
+        values = (checked(field, found, location, table).alias(field.name) for field in fields)
+        rows = found.frame.select(*values, *position)
     if table.temporal_mode != "period" or PERIOD in rows.columns:
         return rows
     if location.period is None:
@@ -114,6 +116,12 @@ def _typed(found: Scan, location: Location, table: Table) -> DataFrame:
             hint=did_you_mean(table.period_column, found.known),
         )
     return rows.withColumn(PERIOD, F.lit(location.period))
+
+
+def _as_it_lies(field: Field, found: Scan) -> bool:
+    """Whether nothing has to be converted and nothing can be wrong."""
+    same = field.physical not in found.text and found.types[field.physical] == spark_type(field.type)
+    return same and field.nullable and found.broken is None
 
 
 def present(field: Field, found: Scan, location: Location, table: Table) -> bool:

@@ -13,6 +13,7 @@ from pyspark.sql import types as T
 from tallybook.errors import fail
 from tallybook.model.datasource import FileOptions
 from tallybook.model.location import Location
+from tallybook.rows import sql
 from tallybook.storage.base import FILE, NAME, ROW, START, Field, Scan, positioned, quoted
 from tallybook.storage.files import as_paths, has_pattern, input_files, list_files, plain, same_columns
 
@@ -76,13 +77,13 @@ def _scan(
     here = [f.physical for f in fields if f.physical in partitions or f.physical in own - shape.unexpected]
     is_text = location.source.type in ("csv", "json")
     types = {name: frame.schema[name].dataType for name in here}
-    kept = {name: _csv_value(location, name) if name in own else quoted(name) for name in (*here, *shape.unexpected)}
-    origin = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.file_block_start").alias(START)]
+    kept = [_csv_value(location, name) if name in own else sql.name(name) for name in (*here, *shape.unexpected)]
+    origin = [f"_metadata.file_path AS {FILE}", f"_metadata.file_block_start AS {START}"]
     if location.source.type == "parquet":
-        origin += [F.col("_metadata.file_name").alias(NAME), F.col("_metadata.row_index").alias(ROW)]
+        origin += [f"_metadata.file_name AS {NAME}", f"_metadata.row_index AS {ROW}"]
     if is_text:
-        origin.append(F.col(_BROKEN))
-    frame = frame.select(*(value.alias(name) for name, value in kept.items()), *origin)
+        origin.append(_BROKEN)
+    frame = frame.selectExpr(*kept, *origin)
     if location.source.type == "parquet":
         frame = positioned(spark, frame, {file: ordinals[file] for file in files})
     known = own.union(partitions, shape.others) - shape.unexpected - {_BROKEN}
@@ -204,12 +205,12 @@ def _texts(names: Sequence[str]) -> list[T.StructField]:
     return [T.StructField(name, T.StringType()) for name in names]
 
 
-def _csv_value(location: Location, name: str) -> Column:
+def _csv_value(location: Location, name: str) -> str:
     """The text of a field, NULL where it equals `null_value`; Spark has made NULL of every empty field."""
+    column = sql.name(name)
     if location.source.type != "csv":
-        return quoted(name)
-    text = F.coalesce(quoted(name), F.lit(""))
-    return F.when(text != file_options(location).null_value, text)
+        return column
+    return f"nullif(coalesce({column}, ''), {sql.text(file_options(location).null_value)}) AS {column}"
 
 
 def _broken_row(shape: _Shape) -> Column:
