@@ -31,7 +31,7 @@ def rows(spark: SparkSession, count: int) -> DataFrame:
 
 def by_hand(frame: DataFrame, updates: int) -> DataFrame:
     """The chain as a PySpark developer writes it, with the audit column the engine keeps too."""
-    now = F.lit("2026-01-31 00:00:00").cast("timestamp")
+    now = F.current_timestamp()
     id = F.lpad(F.lower(F.hex(F.monotonically_increasing_id())), 12, "0")
     working = frame.withColumns(
         {
