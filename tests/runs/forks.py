@@ -141,7 +141,7 @@ def _run(spark: Any, job: Job, hears: IO[str], says: IO[str]) -> None:
     from tallybook.workspace import Workspace
 
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    kept = _own_connection(spark)
+    kept = own_connection(spark)
     real = Pipeline.run
 
     def announced(*args: Any, **options: Any) -> Any:
@@ -163,7 +163,7 @@ def _run(spark: Any, job: Job, hears: IO[str], says: IO[str]) -> None:
     del kept
 
 
-def _own_connection(spark: Any) -> object:
+def own_connection(spark: Any) -> object:
     """A new connection for this process; the parent's are kept untouched, for closing one would close it for both."""
     client = spark.sparkContext._gateway._gateway_client
     kept = client.thread_connection, list(client.deque)
