@@ -59,7 +59,7 @@ $(BENCHES): bench-%: benchmarks/%.py $(INSTALLED)
 	$(BIN)/python $< $(ARGS)
 
 mutants: $(INSTALLED) ## Break the code in small ways and see whether a test notices
-	$(BIN)/mutmut run $(ARGS)
+	$(BIN)/python tests/mutants.py $(ARGS)
 
 # Resolved with the oldest supported Python, whose dependencies the newer ones can install too. pip-compile drops the
 # markers of extras, so the one that matters is put back.
@@ -73,7 +73,7 @@ lock: $(INSTALLED) ## Resolve all versions anew into requirements.lock
 	} > requirements.lock
 
 clean: ## Remove caches and what runs of the examples wrote
-	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis mutants build dist src/*.egg-info spark-warehouse
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist src/*.egg-info spark-warehouse
 	rm -rf examples/*/.tallybook examples/*/warehouse examples/*/reports examples/month_close/data/journal
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -19,6 +19,7 @@ from tallybook.expressions.decimals import exact_common
 from tallybook.expressions.reads import columns_read, tables_read
 from tallybook.expressions.scope import Resolved, joined_name
 from tallybook.model.columns import ColumnType
+from tallybook.rows import sql
 from tallybook.rows.raising import raising
 
 _ROWS = "__rows"
@@ -78,21 +79,26 @@ def attach(
     frame: DataFrame, other: DataFrame, join: Join, counts: Column | None, compiler: Compiler, seq: int
 ) -> DataFrame:
     """The frame with columns of the one matching row beside each row, as `alias.column`; NULLs without a match.
+    Helper columns of that form stay beside them.
 
     `counts` says for which rows a second match is an error, None for all. The check is a filter: Spark never prunes it.
     """
     own_keys = [compiler.value(eq.own, eq.type) for eq in join.equalities]
-    matched = _join(frame, _grouped(other, join, compiler), own_keys)
+    matched = _join(frame, _grouped(other, join, compiler), own_keys, _their_keys(join))
     if join.rest:
         matched = _test_rest(matched, join, compiler)
     failure = raising("JoinNotUnique", seq=str(seq), alias=join.alias, key=_key_text(own_keys))
-    twice = F.col(_COUNT) > 1
+    twice = _helper(join, _COUNT) > 1
     one_match = F.when(twice if counts is None else counts & twice, failure.cast("boolean")).otherwise(F.lit(True))
-    return matched.filter(one_match).drop(_COUNT, _ROWS, *_their_keys(join))
+    return matched.filter(one_match)
+
+
+def _helper(join: Join, name: str) -> Column:
+    return F.col(sql.name(joined_name(join.alias, name)))
 
 
 def _their_keys(join: Join) -> list[str]:
-    return [f"__their{i}" for i in range(len(join.equalities))]
+    return [joined_name(join.alias, f"__key{i}") for i in range(len(join.equalities))]
 
 
 def _key_text(own_keys: Sequence[Column]) -> Column | str:
@@ -105,28 +111,26 @@ def _grouped(other: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
     names = _their_keys(join)
     keys = [theirs.value(eq.theirs, eq.type).alias(name) for name, eq in zip(names, join.equalities, strict=True)]
     wanted = dict.fromkeys([*join.columns, *(c.column for c in _rest_columns(join))])
-    rows = other.select(*(f"`{name}`" for name in wanted), *keys)
-    if names:
-        rows = rows.filter(" AND ".join(f"{name} IS NOT NULL" for name in names))
+    rows = other.select(*map(sql.name, wanted), *keys).groupBy(*map(sql.name, names))
     if join.rest:
-        row = F.struct(*(f"`{name}`" for name in wanted), F.lit(True).alias("__there"))
-        return rows.groupBy(*names).agg(F.collect_list(row).alias(_ROWS))
-    one = [F.first(f"`{name}`").alias(joined_name(join.alias, name)) for name in join.columns]
-    return rows.groupBy(*names).agg(F.count(F.lit(1)).alias(_COUNT), *one)
+        row = F.struct(*map(sql.name, wanted), F.lit(True).alias("__there"))
+        return rows.agg(F.collect_list(row).alias(joined_name(join.alias, _ROWS)))
+    one = [F.first(sql.name(name)).alias(joined_name(join.alias, name)) for name in join.columns]
+    return rows.agg(F.count(F.lit(1)).alias(joined_name(join.alias, _COUNT)), *one)
 
 
 def _column_of_other(column: Resolved) -> Column:
-    return F.col(f"`{column.column}`")
+    return F.col(sql.name(column.column))
 
 
 def _rest_columns(join: Join) -> list[Resolved]:
     return [column for part in join.rest for column in columns_read(part) if column.table == join.alias]
 
 
-def _join(frame: DataFrame, grouped: DataFrame, own_keys: Sequence[Column]) -> DataFrame:
+def _join(frame: DataFrame, grouped: DataFrame, own_keys: Sequence[Column], their_keys: Sequence[str]) -> DataFrame:
     if not own_keys:
         return frame.crossJoin(F.broadcast(grouped))
-    pairs = [own == F.col(f"__their{i}") for i, own in enumerate(own_keys)]
+    pairs = [own == F.col(sql.name(theirs)) for own, theirs in zip(own_keys, their_keys, strict=True)]
     return frame.join(grouped, reduce(lambda a, b: a & b, pairs), "left")
 
 
@@ -140,6 +144,7 @@ def _test_rest(joined: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
         tested = replace(compiler, read=read)
         return reduce(lambda a, b: a & b, (F.coalesce(tested.column(part), F.lit(False)) for part in join.rest))
 
-    matches = joined.withColumn(_ROWS, F.filter(F.col(_ROWS), passes))
-    one = {joined_name(join.alias, name): F.get(_ROWS, F.lit(0)).getField(name) for name in join.columns}
-    return matches.withColumns({_COUNT: F.size(_ROWS), **one})
+    rows = _helper(join, _ROWS)
+    matches = joined.withColumn(joined_name(join.alias, _ROWS), F.filter(rows, passes))
+    one = {joined_name(join.alias, name): F.get(rows, F.lit(0)).getField(name) for name in join.columns}
+    return matches.withColumns({joined_name(join.alias, _COUNT): F.size(rows), **one})
