@@ -89,7 +89,9 @@ class Scope:
             return _not_found(name, f"column '{column}' is in several tables", f"write {choices}")
         if any(table.open for table in self.tables):
             return Resolved(None, lookup, UNKNOWN)
-        hint = did_you_mean(column, (known for table in self.tables for known in table.columns))
+        hint = did_you_mean(column, (known for table in self.tables for known in table.columns)) or ""
+        if not hint.startswith("did you mean"):
+            hint = "; ".join(filter(None, [hint, f'a text is written "{column}"']))
         return _not_found(name, f"there is no column '{column}'", hint)
 
     def _qualified(self, name: ColumnName, table_name: str, column: str) -> Resolved | Problem:
