@@ -147,6 +147,19 @@ def test_output_columns_exist(tmp_path: Path, key: str) -> None:
     assert (problem.type, problem.hint) == ("ColumnProjectionError", "did you mean 'amount'?")
 
 
+@rule("V-002")
+def test_an_output_keeps_a_column(tmp_path: Path) -> None:
+    all_columns = (
+        "order_id, region, status, amount, quantity, _row_id, _source_dataset_id, _source_table, _operation_seq, "
+        "_created_at, _updated_at, _deleted, _labels, _period"
+    )
+    written = "- {seq: 1, name: o, type: output, arguments: {destination: {location: o}, exclude_columns: [COLUMNS]}}"
+    assert problems_of(tmp_path, written.replace("COLUMNS", all_columns.removesuffix(", _period"))) == []
+    [problem] = problems_of(tmp_path, written.replace("COLUMNS", all_columns))
+    assert (problem.type, problem.message) == ("ColumnProjectionError", "no column is left to write")
+    assert problem.path is not None and problem.path.endswith("arguments.exclude_columns")
+
+
 @rule("V-003")
 @pytest.mark.parametrize(
     "destination", ["{}", "{datasource_id: files}", "{table: t}", "{datasource_id: files, table: t, location: o}"]
