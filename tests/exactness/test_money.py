@@ -46,7 +46,10 @@ def _sum(values: Sequence[Decimal]) -> Decimal:
 
 def run(spark: SparkSession, columns: dict[str, pa.Array], *operations: Mapping[str, object]) -> DataFrame:
     numbered = [{"seq": index, "name": f"op {index}", **body} for index, body in enumerate(operations, 1)]
-    frame = spark.createDataFrame(pa.table(columns))
+    rows = pa.table(columns)
+    frame = spark.createDataFrame(rows)
+    if len(rows) > 1000:  # or the driver would evaluate them all while it plans
+        frame = frame.repartition(4)
     moment = datetime(2026, 2, 1, tzinfo=UTC)
     return apply_operations(frame, numbered, period="2026-01", timestamp=moment)
 
