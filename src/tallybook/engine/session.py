@@ -28,6 +28,7 @@ NEEDS = {
     "spark.sql.session.timeZone": ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00"),
     "spark.sql.ansi.enabled": ("true",),
     "spark.sql.decimalOperations.allowPrecisionLoss": ("true",),
+    "spark.sql.lateralColumnAlias.enableImplicitResolution": ("false",),
 }
 """The settings results depend on, each with the values that mean the same; the first is the one we set."""
 

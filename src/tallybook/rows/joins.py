@@ -81,16 +81,22 @@ def attach(
     """The frame with columns of the one matching row beside each row, as `alias.column`; NULLs without a match.
     Helper columns of that form stay beside them.
 
-    `counts` says for which rows a second match is an error, None for all. The check is a filter: Spark never prunes it.
+    `counts` says for which rows a second match is an error, None for all. The check is a filter, which Spark never
+    prunes; and it stands before every value, or Spark would let a later filter take a row away for the value of one of
+    its matches. A key of the row is part of it, so that it cannot be asked of rows that match nothing.
     """
     own_keys = [compiler.value(eq.own, eq.type) for eq in join.equalities]
     matched = _join(frame, _grouped(other, join, compiler), own_keys, _their_keys(join))
     if join.rest:
         matched = _test_rest(matched, join, compiler)
     failure = raising("JoinNotUnique", seq=str(seq), alias=join.alias, key=_key_text(own_keys))
-    twice = _helper(join, _COUNT) > 1
-    one_match = F.when(twice if counts is None else counts & twice, failure.cast("boolean")).otherwise(F.lit(True))
-    return matched.filter(one_match)
+    twice = reduce(lambda a, b: a & b, [_helper(join, _COUNT) > 1, *(key.isNotNull() for key in own_keys)])
+    wrong = twice if counts is None else counts & twice
+    checked = {
+        name: F.when(wrong, failure).otherwise(F.col(sql.name(name)))
+        for name in (joined_name(join.alias, column) for column in join.columns)
+    }
+    return matched.filter(F.when(wrong, failure.cast("boolean")).otherwise(F.lit(True))).withColumns(checked)
 
 
 def _helper(join: Join, name: str) -> Column:

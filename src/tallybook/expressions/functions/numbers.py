@@ -151,6 +151,19 @@ def _extreme(pick: str) -> Callable[..., Column]:
     return build
 
 
+_EXACT_MINUS = 34
+_TEXT_OF_A_DECIMAL = 40
+
+
+def _negated(c: Building, x: Column) -> Column:
+    """Spark's own minus keeps 34 digits of a decimal; of longer ones the sign is changed in their text."""
+    if c.result.kind != "decimal" or c.result.precision <= _EXACT_MINUS:
+        return -x
+    digits = x.cast("string")
+    without = F.when(x < 0, F.substring(digits, 2, _TEXT_OF_A_DECIMAL))
+    return c.cast(without.otherwise(F.concat(F.lit("-"), digits)), c.result)
+
+
 def _infix(
     name: str,
     accepts: Accepts,
@@ -225,8 +238,9 @@ register(
         same_as(0),
         "The number with the other sign.",
         ("-(2 + 3)", "-5"),
-        lambda _c, x: -x,
+        _negated,
         operator=True,
+        repeats=(0,),
     )
 )
 register(
@@ -238,7 +252,8 @@ register(
         same_as(0),
         "The number without its sign.",
         ("ABS(-2.5)", "2.5"),
-        lambda c, x: F.abs(x),
+        lambda c, x: F.when(x < 0, _negated(c, x)).otherwise(x),
+        repeats=(0,),
     )
 )
 register(
