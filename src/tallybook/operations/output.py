@@ -186,7 +186,8 @@ class OutputStep(Step):
         """The rows and columns to write."""
         from tallybook.rows.system import only
 
+        applying = replace(applying, all_active=applying.all_active or self.include_deleted)
         beside = with_lookups(frame, self, applying)
-        chosen = replace(applying, all_active=applying.all_active or self.include_deleted).chosen(self.selector)
+        chosen = applying.chosen(self.selector)
         beside = beside if chosen is None else beside.filter(chosen)
         return only(beside, self.columns)
