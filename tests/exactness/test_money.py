@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from itertools import product
 from random import Random
 
-import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession

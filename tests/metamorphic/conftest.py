@@ -8,7 +8,7 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F

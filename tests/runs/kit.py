@@ -167,7 +167,7 @@ def delta_rows(path: Path, version: int | None = None, columns: Sequence[str] | 
 
 def parquet_rows(path: Path, *columns: str) -> list[tuple[Any, ...]]:
     """Rows of a folder of Parquet files, read without Spark."""
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq
 
     rows = pq.read_table(path, columns=list(columns)).to_pylist()
     return sorted((tuple(row.values()) for row in rows), key=str)

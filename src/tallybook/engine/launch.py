@@ -80,7 +80,7 @@ def start_classic(chosen: dict[str, str], defaults: dict[str, str], log: Path) -
 
 def start_connect(url: str, conf: Mapping[str, str], log: Path) -> SparkSession:
     """A session on a Connect server. An unreachable one is told in seconds; Spark alone would try for ten minutes."""
-    import grpc  # type: ignore[import-untyped]
+    import grpc
     from pyspark.sql.connect.client import DefaultChannelBuilder
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from threading import Lock
 
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
