@@ -1,6 +1,6 @@
 """Breaks the code in small ways and sees whether a test notices.
 
-    python tests/mutants.py [--sample 200] [--seed 1] [--list] [NAME ...]
+    python tests/mutants.py [--sample 200] [--seed 1] [--seconds N] [NAME ...]
 
 mutmut writes the mutants of `rows/`, `operations/` and `expressions/`; it cannot run them, because its forks would
 share one connection to Spark. Here each mutant is a fork with a connection of its own to one running Spark. It runs

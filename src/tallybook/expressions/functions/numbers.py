@@ -152,7 +152,9 @@ def _extreme(pick: str) -> Callable[..., Column]:
 
 
 _EXACT_MINUS = 34
+"""Digits up to which Spark's own minus is exact."""
 _TEXT_OF_A_DECIMAL = 40
+"""38 digits, a sign and a point."""
 
 
 def _negated(c: Building, x: Column) -> Column:
