@@ -13,6 +13,7 @@ from pyarrow import orc
 from tallybook.errors import RunError
 from tallybook.model.datasource import CatalogSource, DatabaseOptions, DatabaseSource
 from tallybook.model.location import Location
+from tallybook.rows.ids import POSITION
 from tallybook.storage import base, exists, read, read_all
 
 
@@ -138,7 +139,8 @@ def test_a_file_that_was_not_listed_gets_no_position(monkeypatch, spark, tmp_pat
     columns = f"{base.FILE} string, {base.NAME} string, {base.ROW} bigint"
     rows = spark.createDataFrame([("b", "b", 0), ("bb", "bb", 1)], columns)
     with pytest.raises(Exception, match=r"unlisted_file.*bb"):
-        base.positioned(spark, rows, {"a": 0, "b": 1, "c": 2}).collect()
+        source, values = base.positioned(spark, rows, {name: name for name in rows.columns}, {"a": 0, "b": 1, "c": 2})
+        source.selectExpr(values[POSITION]).collect()
 
 
 def test_missing_places(spark, refused, place, table, tmp_path):

@@ -159,7 +159,7 @@ def test_the_events_tell_the_story(store: Store, new_run: NewRun, snapshot: Snap
 def test_a_failed_run_keeps_its_problem_and_how_far_it_came(store: Store, new_run: NewRun, snapshot: Snapshot) -> None:
     run = store.start_run(new_run(), snapshot)
     done = OperationResult(seq=2, name="Double", type="update", rows_selected=5, duration_ms=12)
-    store.record_operation(run, done)
+    store.record_operations(run, done)
     failed = store.fail_run(run, PROBLEM)
     assert (failed.problem, failed.last_completed_operation) == (PROBLEM.to_json(), 2)
     assert store.operation_results(run.id) == (done,)
@@ -181,9 +181,9 @@ def test_a_retry_says_its_results_again_but_committed_outputs_stay(
         store.record_output(again, intent)
     named = committed.model_copy(update={"dataset_id": "sales", "dataset_version": 1, "delta_version": 7})
     store.record_output(again, named)
-    store.record_operation(again, OperationResult(seq=1, name="A", type="update", duration_ms=1))
+    store.record_operations(again, OperationResult(seq=1, name="A", type="update", duration_ms=1))
     faster = OperationResult(seq=1, name="A", type="update", duration_ms=0)
-    store.record_operation(again, faster)
+    store.record_operations(again, faster)
     assert (store.output_results(run.id), store.operation_results(run.id)) == ((named,), (faster,))
 
 
@@ -198,7 +198,7 @@ def test_a_process_whose_run_was_taken_over_can_report_nothing(
         lambda: store.complete_run(lost),
         lambda: store.fail_run(lost, PROBLEM),
         lambda: store.heartbeat(lost),
-        lambda: store.record_operation(lost, operation),
+        lambda: store.record_operations(lost, operation),
         lambda: store.record_output(lost, OutputResult(seq=1, place="x")),
         lambda: store.warn_run(lost, "late"),
     ]
@@ -211,7 +211,7 @@ def test_a_process_whose_run_was_taken_over_can_report_nothing(
 def test_a_finished_run_reports_nothing_more(store: Store, new_run: NewRun, snapshot: Snapshot) -> None:
     run = store.complete_run(store.start_run(new_run(), snapshot))
     with pytest.raises(StoreError, match="is completed, not running"):
-        store.record_operation(run, OperationResult(seq=1, name="A", type="update", duration_ms=1))
+        store.record_operations(run, OperationResult(seq=1, name="A", type="update", duration_ms=1))
     with pytest.raises(StoreError, match="no longer running"):
         store.heartbeat(run)
 

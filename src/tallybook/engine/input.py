@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from tallybook.engine.facts import RunFacts
 from tallybook.engine.tables import Tables
-from tallybook.model.columns import DELETED, INTEGER
+from tallybook.model.columns import DELETED, INTEGER, ROW_ID
 from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.rows.ids import POSITION, RowIds
 from tallybook.rows.system import is_active, kept, shaped, untouched
@@ -23,11 +23,17 @@ def input_rows(
 
 
 def other_rows(source: SourceTable, tables: Tables, facts: RunFacts, ids: RowIds) -> DataFrame:
-    """Rows of a joined, looked-up or appended table: those that are not deleted, with their position."""
+    """Rows of a joined, looked-up or appended table: those that are not deleted; with position and id where they are
+    numbered."""
     frame = _current(source, tables, facts)
     business = source.table.business_types
-    columns = {**business, **source.table.system_types, POSITION: INTEGER}
-    values = untouched([*business, POSITION]) | _system(frame, source, facts, ids)
+    values = untouched(business) | _system(frame, source, facts, ids)
+    columns = {**business, **source.table.system_types}
+    if POSITION in frame.columns:
+        columns[POSITION] = INTEGER
+        values[POSITION] = POSITION
+    else:
+        del columns[ROW_ID]
     rows = shaped(frame, columns, values)
     rows = rows.filter(is_active()) if DELETED in frame.columns else rows
     return rows.coalesce(1) if tables.is_small(source) else rows

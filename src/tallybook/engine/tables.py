@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,6 +10,7 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
+from tallybook.engine.plan import Plan
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
@@ -23,7 +24,7 @@ _SMALL_BYTES = 4 * 2**20
 
 
 class Tables(Protocol):
-    """Rows of tables as they lie: declared columns, system columns that are there, and the position."""
+    """Rows of tables as they lie: declared columns, system columns that are there, and the position if it is needed."""
 
     def rows(self, source: SourceTable) -> DataFrame:
         """All rows, of all periods."""
@@ -51,6 +52,13 @@ class LocatedTables:
     locations: Mapping[SourceTable, tuple[Location, ...]]
     period: Period
     calendar: Calendar
+    unnumbered: Collection[SourceTable] = ()
+    """Tables whose positions nobody needs."""
+
+    @classmethod
+    def of(cls, spark: SparkSession, plan: Plan, calendar: Calendar) -> LocatedTables:
+        """The tables a plan reads."""
+        return cls(spark, plan.locations, plan.facts.period, calendar, plan.unnumbered)
 
     def rows(self, source: SourceTable) -> DataFrame:
         return self._opened[source].result()
@@ -64,7 +72,7 @@ class LocatedTables:
     def _open(self, source: SourceTable) -> DataFrame:
         within = self.periods(source)
         places = [place if place.period in within else replace(place, period=None) for place in self.locations[source]]
-        return read_all(self.spark, places, source.table)
+        return read_all(self.spark, places, source.table, numbered=source not in self.unnumbered)
 
     def periods(self, source: SourceTable) -> Sequence[str]:
         """The parts the place was expanded to, else the run's own period.

@@ -83,7 +83,7 @@ class AggregateStep(Step):
 
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
         from tallybook.rows import sql
-        from tallybook.rows.system import fresh, shaped, untouched
+        from tallybook.rows.system import added, fresh, untouched
 
         beside = with_lookups(frame, self, applying)
         chosen = applying.chosen(self.selector)
@@ -99,5 +99,4 @@ class AggregateStep(Step):
             applying.timestamp,
         )
         own = untouched([*self.grouping.results, *(key for key in keys if key in self.after.business)])
-        details = shaped(frame, self.after.columns, untouched(self.before.columns))
-        return details.union(shaped(summary, self.after.columns, made | own))
+        return added(frame, summary, self.after.columns, made | own)

@@ -165,7 +165,7 @@ class AppendStep(Step):
 
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
         from tallybook.rows import sql
-        from tallybook.rows.system import fresh, only, shaped
+        from tallybook.rows.system import added, fresh
 
         compiler = applying.compiler
         rows = applying.load(self.source)
@@ -187,4 +187,4 @@ class AppendStep(Step):
         )
         columns = self.after.columns
         incoming = {name: sql.typed(sql.name(name), columns[name]) for name in self.incoming}
-        return only(frame, columns).union(shaped(rows, columns, made | incoming))
+        return added(frame, rows, columns, made | incoming)

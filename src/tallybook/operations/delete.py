@@ -10,7 +10,7 @@ from pydantic import AliasChoices, Field
 from tallybook.model.base import Entity
 from tallybook.model.columns import DELETED
 from tallybook.operations.base import Applying, Binding, Operation, Step
-from tallybook.operations.lookups import with_lookups, without_joined
+from tallybook.operations.lookups import with_lookups, with_values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,4 +42,4 @@ class DeleteStep(Step):
         beside = with_lookups(frame, self, applying)
         chosen = applying.chosen(self.selector)
         deleted = {DELETED: applying.where(chosen, F.lit(True), F.col(DELETED))}
-        return without_joined(beside.withColumns(deleted | applying.stamp(chosen)), self)
+        return with_values(beside, deleted | applying.stamp(chosen), self)

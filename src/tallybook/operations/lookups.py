@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tallybook.expressions.check import Checker, Typed
@@ -11,7 +12,7 @@ from tallybook.operations.base import Applying, Step
 from tallybook.operations.schema import LookupTable, WorkingSchema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 
 def lookup_condition(lookup: LookupTable, schema: WorkingSchema) -> Typed:
@@ -35,8 +36,17 @@ def with_lookups(frame: DataFrame, step: Step, applying: Applying) -> DataFrame:
     return frame
 
 
-def without_joined(frame: DataFrame, step: Step) -> DataFrame:
-    """The working columns alone, after a step that joined others beside them."""
-    from tallybook.rows.system import only
+def with_values(beside: DataFrame, values: Mapping[str, Column], step: Step) -> DataFrame:
+    """The working dataset after a step that sets columns, without what it has joined beside them.
 
-    return only(frame, step.after.columns) if step.sources else frame
+    Where nothing was joined only what changes is named: Spark analyses every column of a select, and there may be
+    hundreds.
+    """
+    from pyspark.sql import functions as F
+
+    from tallybook.rows import sql
+
+    if not step.sources:
+        return beside.withColumns(dict(values))
+    kept = (values[name].alias(name) if name in values else F.col(sql.name(name)) for name in step.after.columns)
+    return beside.select(*kept)

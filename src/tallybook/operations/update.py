@@ -15,7 +15,7 @@ from tallybook.model.base import Entity, Expression, NonEmpty, Text
 from tallybook.model.columns import ASSIGNABLE, NULL, RESERVED, UNKNOWN, ColumnType
 from tallybook.model.dataset import DatasetRef
 from tallybook.operations.base import Applying, Binding, Operation, Step, check_column_name, why_not_assignable
-from tallybook.operations.lookups import with_lookups, without_joined
+from tallybook.operations.lookups import with_lookups, with_values
 from tallybook.operations.schema import SourceTable
 
 if TYPE_CHECKING:
@@ -202,7 +202,6 @@ class UpdateStep(Step):
         return next((join.on for join in self.joins if join.alias == alias), None)
 
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
-        """Only what changes is named: Spark analyses every column of a select, and there may be hundreds."""
         from pyspark.sql import functions as F
 
         from tallybook.rows.system import null
@@ -216,7 +215,7 @@ class UpdateStep(Step):
             old = F.col(assignment.column) if known else null(assignment.type)
             new = applying.compiler.value(assignment.value, assignment.type)
             values[assignment.column] = applying.where(chosen, new, old)
-        return without_joined(beside.withColumns(values), self)
+        return with_values(beside, values, self)
 
     def _joined(self, frame: DataFrame, applying: Applying) -> DataFrame:
         """A second match is an error for selected rows; for all active ones when the selector itself reads a join."""

@@ -1,7 +1,7 @@
 """Left joins that never change the number of rows. Two matches for a row that counts end the job with JoinNotUnique.
 
-The joined side is grouped by its key first, so that uniqueness is a number beside the match and needs no job of its
-own. What an equality cannot say is tested among the rows of the key's group.
+The joined side is brought to one row a key first, so that uniqueness is a number beside the match and needs no job of
+its own. What an equality cannot say is tested among the rows of the key's group.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tallybook.rows.raising import raising
 
 _ROWS = "__rows"
 _COUNT = "__count"
+_NUMBER = "__number"
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def attach(
     its matches. A key of the row is part of it, so that it cannot be asked of rows that match nothing.
     """
     own_keys = [compiler.value(eq.own, eq.type) for eq in join.equalities]
-    matched = _join(frame, _grouped(other, join, compiler), own_keys, _their_keys(join))
+    matched = _join(frame, _by_key(other, join, compiler), own_keys, _their_keys(join))
     if join.rest:
         matched = _test_rest(matched, join, compiler)
     failure = raising("JoinNotUnique", seq=str(seq), alias=join.alias, key=_key_text(own_keys))
@@ -111,18 +112,24 @@ def _key_text(own_keys: Sequence[Column]) -> Column | str:
     return F.concat_ws(", ", *(key.cast("string") for key in own_keys)) if own_keys else ""
 
 
-def _grouped(other: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
-    """One row per key with the number of rows and the columns of one of them; or all where a rest has to be tested."""
+def _by_key(other: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
+    """One row per key with the number of rows and the columns of one of them; or all where a rest has to be tested.
+
+    Rows of a key are numbered, not aggregated: keeping a text of one would cost Spark a second sort.
+    """
     theirs = replace(compiler, read=_column_of_other)
     names = _their_keys(join)
     keys = [theirs.value(eq.theirs, eq.type).alias(name) for name, eq in zip(names, join.equalities, strict=True)]
-    wanted = dict.fromkeys([*join.columns, *(c.column for c in _rest_columns(join))])
-    rows = other.select(*map(sql.name, wanted), *keys).groupBy(*map(sql.name, names))
     if join.rest:
+        wanted = dict.fromkeys([*join.columns, *(c.column for c in _rest_columns(join))])
         row = F.struct(*map(sql.name, wanted), F.lit(True).alias("__there"))
-        return rows.agg(F.collect_list(row).alias(joined_name(join.alias, _ROWS)))
-    one = [F.first(sql.name(name)).alias(joined_name(join.alias, name)) for name in join.columns]
-    return rows.agg(F.count(F.lit(1)).alias(joined_name(join.alias, _COUNT)), *one)
+        return other.groupBy(*keys).agg(F.collect_list(row).alias(joined_name(join.alias, _ROWS)))
+    columns = [F.col(sql.name(name)).alias(joined_name(join.alias, name)) for name in join.columns]
+    key = ", ".join(map(sql.name, names))
+    within = f"OVER (PARTITION BY {key} ORDER BY {key} ROWS BETWEEN UNBOUNDED PRECEDING AND "
+    counts = {_COUNT: f"count(1) {within} UNBOUNDED FOLLOWING)", _NUMBER: f"row_number() {within} CURRENT ROW)"}
+    named = (f"{value} AS {sql.name(joined_name(join.alias, name))}" for name, value in counts.items())
+    return other.select(*keys, *columns).selectExpr("*", *named).filter(_helper(join, _NUMBER) == 1)
 
 
 def _column_of_other(column: Resolved) -> Column:
@@ -133,11 +140,11 @@ def _rest_columns(join: Join) -> list[Resolved]:
     return [column for part in join.rest for column in columns_read(part) if column.table == join.alias]
 
 
-def _join(frame: DataFrame, grouped: DataFrame, own_keys: Sequence[Column], their_keys: Sequence[str]) -> DataFrame:
+def _join(frame: DataFrame, other: DataFrame, own_keys: Sequence[Column], their_keys: Sequence[str]) -> DataFrame:
     if not own_keys:
-        return frame.crossJoin(F.broadcast(grouped))
+        return frame.crossJoin(F.broadcast(other))
     pairs = [own == F.col(sql.name(theirs)) for own, theirs in zip(own_keys, their_keys, strict=True)]
-    return frame.join(grouped, reduce(lambda a, b: a & b, pairs), "left")
+    return frame.join(other, reduce(lambda a, b: a & b, pairs), "left")
 
 
 def _test_rest(joined: DataFrame, join: Join, compiler: Compiler) -> DataFrame:

@@ -80,6 +80,12 @@ def _shaped(name: str, type: ColumnType, value: str) -> str:
     return named if value == named else f"{sql.typed(value, type)} AS {named}"
 
 
+def added(frame: DataFrame, rows: DataFrame, columns: Mapping[str, ColumnType], values: Mapping[str, str]) -> DataFrame:
+    """The frame and, below it, rows with these values; NULL on either side where a column is the other's alone."""
+    made = {name: type for name, type in columns.items() if name in values}
+    return frame.unionByName(shaped(rows, made, values), allowMissingColumns=True)
+
+
 def untouched(columns: Iterable[str]) -> dict[str, str]:
     """Columns as they are."""
     return {name: sql.name(name) for name in columns}

@@ -66,7 +66,7 @@ class Execution(Listener):
 
     def _pipeline(self) -> Pipeline:
         plan = self.plan
-        tables = LocatedTables(self.spark, plan.locations, plan.facts.period, self.calendar)
+        tables = LocatedTables.of(self.spark, plan, self.calendar)
         return Pipeline(self.spark, plan.input, plan.schema, plan.steps, plan.facts, tables)
 
     def started(self, step: Step) -> None:
@@ -82,9 +82,9 @@ class Execution(Listener):
         self.watcher.finished(step, seconds)
 
     def _note_pending(self, before: int | None = None) -> None:
-        for result in self._pending:
-            if before is None or result.seq < before:
-                self.store.record_operation(self.run, result)
+        done = [result for result in self._pending if before is None or result.seq < before]
+        if done:
+            self.store.record_operations(self.run, *done)
         self._pending.clear()
 
     def _placed(self, problems: Sequence[Problem]) -> list[Problem]:

@@ -77,7 +77,7 @@ def replay(store: Store, session: Callable[[], SparkSession], run_id: str, calen
     plan = plan_again(run, snapshot, store)
     spark = session()
     again = _Again(store, spark, run, plan, scratch / f"{run.id}-{uuid4().hex}")
-    tables = LocatedTables(spark, plan.locations, plan.facts.period, calendar)
+    tables = LocatedTables.of(spark, plan, calendar)
     pipeline = Pipeline(spark, plan.input, plan.schema, plan.steps, plan.facts, tables)
     changed = changed_inputs(spark, snapshot)
     try:

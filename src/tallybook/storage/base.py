@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from urllib.parse import urlsplit
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -18,7 +19,14 @@ from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import raising_sql
 
 FILE, NAME, ROW, START = "__file", "__name", "__row", "__start"
-_ORDINAL = "__ordinal"
+ORIGIN = {
+    FILE: "_metadata.file_path",
+    NAME: "_metadata.file_name",
+    START: "_metadata.file_block_start",
+    ROW: "_metadata.row_index",
+}
+"""Where Spark says what row of which file it is reading."""
+_LISTED, _ORDINAL = "__listed", "__ordinal"
 _ROW_BITS = 40
 _SEARCHED_FILES = 32
 """Up to here a row's file is looked for among all of them; for more files a broadcast join is quicker. (Nested
@@ -51,18 +59,25 @@ def fields_of(table: Table) -> tuple[Field, ...]:
 
 @dataclass(frozen=True)
 class Scan:
-    """Rows as they lie: physical columns, among them FILE, and ROW and POSITION where the format numbers its rows.
+    """Rows as they lie in `source`; `values` are its columns, in SQL: physical ones, FILE, and where the format knows
+    them START, ROW and POSITION. One select can take of them what it needs, for each costs Spark a look at the plan.
 
     `types` holds the columns looked for that are there; those in `text` are still to be parsed. `known` are the names
     of all columns there. `broken` says, as text, what is wrong with a row as a whole, and is NULL on good rows.
     """
 
-    frame: DataFrame
+    source: DataFrame
+    values: Mapping[str, str]
     types: Mapping[str, T.DataType]
     known: frozenset[str]
     files: tuple[str, ...] = ()
     text: frozenset[str] = frozenset()
     broken: Column | None = None
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """All values under their names."""
+        return self.source.selectExpr(*(f"{value} AS {sql.name(name)}" for name, value in self.values.items()))
 
 
 def quoted(name: str) -> Column:
@@ -78,28 +93,27 @@ def local_path(location: Location) -> str | None:
     return location.target if not scheme else None
 
 
-def positioned(spark: SparkSession, frame: DataFrame, ordinals: Mapping[str, int]) -> DataFrame:
-    """Add POSITION to rows with FILE, NAME and ROW: `file ordinal << 40 | row index`, whatever the parallelism.
+def positioned(
+    spark: SparkSession, source: DataFrame, values: Mapping[str, str], ordinals: Mapping[str, int]
+) -> tuple[DataFrame, dict[str, str]]:
+    """Add POSITION to values with FILE, NAME and ROW: `file ordinal << 40 | row index`, whatever the parallelism.
 
     A row of a file that is not among the known ones fails the job: a wrong position would be a wrong row id. Files are
     told apart by their names where those are unique: they differ early, while paths begin with the same long folder.
     """
     names = {file.rsplit("/", 1)[-1]: ordinal for file, ordinal in ordinals.items()}
-    key = NAME if len(names) == len(ordinals) else FILE
-    ordinals = names if key == NAME else ordinals
+    key = values[NAME if len(names) == len(ordinals) else FILE]
+    ordinals = names if len(names) == len(ordinals) else ordinals
     if len(ordinals) <= 1:
         ordinal = f"{next(iter(ordinals.values()), 0)}L"
     elif len(ordinals) <= _SEARCHED_FILES:
         pairs = ", ".join(f"{sql.text(file)}, {ordinal}L" for file, ordinal in ordinals.items())
         ordinal = _listed(f"try_element_at(map({pairs}), {key})", key)
     else:
-        known = F.broadcast(spark.createDataFrame(list(ordinals.items()), f"{key} string, {_ORDINAL} bigint"))
-        frame = frame.join(known, key, "left")
+        known = spark.createDataFrame(list(ordinals.items()), f"{_LISTED} string, {_ORDINAL} bigint")
+        source = source.join(F.broadcast(known), F.expr(f"{key} = {_LISTED}"), "left")
         ordinal = _listed(_ORDINAL, key)
-    helpers = [name for name in (NAME, _ORDINAL) if name in frame.columns]
-    return frame.selectExpr(
-        f"* EXCEPT ({', '.join(helpers)})", f"shiftleft({ordinal}, {_ROW_BITS}) | {ROW} AS {POSITION}"
-    )
+    return source, {**values, POSITION: f"shiftleft({ordinal}, {_ROW_BITS}) | {values[ROW]}"}
 
 
 def _listed(ordinal: str, key: str) -> str:

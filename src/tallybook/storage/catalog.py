@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from tallybook.model.location import Location
-from tallybook.storage.base import FILE, Field, Scan, quoted
+from tallybook.rows import sql
+from tallybook.storage.base import FILE, Field, Scan
 
 
 def scan_table(spark: SparkSession, location: Location, fields: Sequence[Field], first: int) -> tuple[Scan, ...]:
@@ -18,5 +18,5 @@ def scan_table(spark: SparkSession, location: Location, fields: Sequence[Field],
     frame = spark.table(location.target)
     here = list(dict.fromkeys(f.physical for f in fields if f.physical in frame.columns))
     types = {name: frame.schema[name].dataType for name in here}
-    rows = frame.select(*(quoted(name) for name in here), F.lit(None).cast("string").alias(FILE))
-    return (Scan(rows, types, frozenset(frame.columns)),)
+    values = {name: sql.name(name) for name in here} | {FILE: "CAST(NULL AS string)"}
+    return (Scan(frame, values, types, frozenset(frame.columns)),)

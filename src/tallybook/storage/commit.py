@@ -116,7 +116,7 @@ def _committed(
         for entry in table.history(limit):
             if (entry.get(_RUN), entry.get(_OPERATION)) == (run_id, seq):
                 version = _version_of(location, table.version(), run_id, seq)
-                return Written(int(entry[_ROWS]), columns, version, _files(location, version, run_id, seq))
+                return Written(int(entry[_ROWS]), columns, version, _files(location, table, version, run_id, seq))
     raise fail("WriteFailed", f"run {run_id} has written {location} already, but the log no longer says what")
 
 
@@ -139,9 +139,9 @@ def _version_of(location: Location, newest: int, run_id: str, seq: int) -> int:
     return bisect_left(range(newest), True, key=has_it)
 
 
-def _files(location: Location, version: int, run_id: str, seq: int) -> tuple[str, ...]:
-    table = DeltaTable(table_root(location), version=version)
-    paths = pa.table(table.get_add_actions())["path"].to_pylist()
+def _files(location: Location, table: DeltaTable, version: int, run_id: str, seq: int) -> tuple[str, ...]:
+    at = table if table.version() == version else DeltaTable(table_root(location), version=version)
+    paths = pa.table(at.get_add_actions())["path"].to_pylist()
     return tuple(sorted(f"{table_root(location)}/{p}" for p in paths if p.startswith(f"{quote(run_id)}-{seq}/")))
 
 

@@ -18,9 +18,11 @@ from pyspark.sql import types as T
 
 from tallybook.errors import fail
 from tallybook.model.location import Location
-from tallybook.storage.base import FILE, NAME, ROW, START, Field, Scan, local_path, positioned, quoted
+from tallybook.rows import sql
+from tallybook.storage.base import FILE, NAME, ORIGIN, ROW, START, Field, Scan, local_path, positioned
 from tallybook.storage.files import condition, exactly, input_files, plain
 
+_PARTITIONED = "__partitioned"
 _READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 """What a table may ask of its readers. Deletion vectors and column mapping change what the files' rows mean."""
 
@@ -74,12 +76,15 @@ def scan_delta(spark: SparkSession, location: Location, fields: Sequence[Field],
     }
     here = [f.physical for f in fields if f.physical in schema.names]
     stored = T.StructType([field for field in schema.fields if field.name not in partitions])
-    frame, urls = _rows(spark, location, stored, [name for name in here if name not in partitions], tuple(files))
+    frame, urls, origin = _rows(spark, location, stored, tuple(files))
     if partitions:
-        frame = _with_partitions(spark, frame, partitions, {url: files[path] for url, path in urls.items()})
-    frame = positioned(spark, frame, {url: first + index for index, url in enumerate(sorted(urls))})
+        of_files = {url: files[path] for url, path in urls.items()}
+        frame = _with_partitions(spark, frame, origin[FILE], partitions, of_files)
+    ordinals = {url: first + index for index, url in enumerate(sorted(urls))}
+    values = {name: sql.name(name) for name in here}
+    frame, values = positioned(spark, frame, values | origin, ordinals)
     types = {name: schema[name].dataType for name in here}
-    return (Scan(frame, types, frozenset(schema.names), tuple(sorted(urls)), frozenset(partitions)),)
+    return (Scan(frame, values, types, frozenset(schema.names), tuple(sorted(urls)), frozenset(partitions)),)
 
 
 def _absolute(location: Location, path: str) -> str:
@@ -89,13 +94,13 @@ def _absolute(location: Location, path: str) -> str:
 
 
 def _rows(
-    spark: SparkSession, location: Location, stored: T.StructType, names: Sequence[str], files: Sequence[str]
-) -> tuple[DataFrame, dict[str, str]]:
-    """The stored columns and origin of the files' rows, and each file's url in Spark's spelling."""
+    spark: SparkSession, location: Location, stored: T.StructType, files: Sequence[str]
+) -> tuple[DataFrame, dict[str, str], dict[str, str]]:
+    """The files' rows, each file's url in Spark's spelling, and what says where a row came from."""
     if not files:
         texts = [T.StructField(name, T.StringType()) for name in (FILE, NAME)]
         origin = [*texts, *(T.StructField(name, T.LongType()) for name in (START, ROW))]
-        return spark.createDataFrame([], T.StructType([*stored.fields, *origin])), {}
+        return spark.createDataFrame([], T.StructType([*stored.fields, *origin])), {}, {name: name for name in ORIGIN}
     try:
         frame = spark.read.schema(stored).parquet(*(exactly(file) for file in files))
         urls = {url: plain(url) for url in input_files(frame)}
@@ -105,23 +110,20 @@ def _rows(
         raise
     if set(urls.values()) != set(files):
         raise fail("DataLoadError", f"Spark finds other files than the log of {location} names")
-    origin_columns = {FILE: "file_path", NAME: "file_name", START: "file_block_start", ROW: "row_index"}
-    return frame.select(
-        *(quoted(name) for name in names),
-        *(F.col(f"_metadata.{field}").alias(name) for name, field in origin_columns.items()),
-    ), urls
+    return frame, urls, ORIGIN
 
 
 def _with_partitions(
-    spark: SparkSession, frame: DataFrame, names: Sequence[str], values: Mapping[str, Mapping[str, Any]]
+    spark: SparkSession, frame: DataFrame, file: str, names: Sequence[str], values: Mapping[str, Mapping[str, Any]]
 ) -> DataFrame:
     """Add partition columns, as text, from the log: the files do not have them."""
     rows = [
         (url, *(None if of_file[name] is None else str(of_file[name]) for name in names))
         for url, of_file in values.items()
     ]
-    schema = T.StructType([T.StructField(name, T.StringType()) for name in (FILE, *names)])
-    return frame.join(F.broadcast(spark.createDataFrame(rows, schema)), FILE, "left")
+    schema = T.StructType([T.StructField(name, T.StringType()) for name in (_PARTITIONED, *names)])
+    known = F.broadcast(spark.createDataFrame(rows, schema))
+    return frame.join(known, F.expr(f"{file} = {_PARTITIONED}"), "left")
 
 
 def _refuse_unsupported(location: Location, table: DeltaTable) -> None:

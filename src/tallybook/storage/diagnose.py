@@ -48,9 +48,9 @@ def _offenders(found: Scan, field: Field, whole_row: bool) -> list[Row]:
 
 def _numbered(found: Scan) -> DataFrame:
     """Rows with their index in the file; NULL where Spark read a file in pieces, or rows of no file."""
-    if ROW in found.frame.columns:
+    if ROW in found.values:
         return found.frame
-    if START not in found.frame.columns:
+    if START not in found.values:
         return found.frame.withColumn(ROW, F.lit(None).cast("bigint"))
     counted = found.frame.withColumn("__id", F.monotonically_increasing_id())
     firsts = counted.where(F.col(START) == 0).groupBy(FILE).agg(F.min("__id").alias("__first"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,12 +13,15 @@ from pyarrow import orc
 from pyarrow import parquet as pq
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
 
 from tallybook.errors import fail
 from tallybook.model.location import Location
+from tallybook.storage.base import local_path
 
 _THREADS = 16
 _GLOB = frozenset("\\[]{}*?")
+_STATED = b"org.apache.spark.sql.parquet.row.metadata"
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
 
 
@@ -88,6 +92,18 @@ def same_columns(
     for shape, file in zip(shapes, files, strict=True):
         groups.setdefault(shape, []).append(file)
     return [tuple(group) for group in groups.values()]
+
+
+def stated_columns(location: Location) -> T.StructType | None:
+    """The columns that Spark, where it was Spark, has written into the first of the local Parquet files: what it would
+    find there itself, but with a job of its own. None when they are not to be seen here."""
+    local = local_path(location)
+    if location.source.type != "parquet" or local is None:
+        return None
+    path = Path(local)
+    file = path if path.is_file() else min(path.glob("[!._]*.parquet"), default=None)
+    stated = ((pq.read_schema(file).metadata or {}) if file else {}).get(_STATED)
+    return None if stated is None else T.StructType.fromJson(json.loads(stated))
 
 
 def _readable_here(files: Sequence[str]) -> bool:

@@ -35,23 +35,26 @@ def read(spark: SparkSession, location: Location, table: Table) -> DataFrame:
     return read_all(spark, [location], table)
 
 
-def read_all(spark: SparkSession, locations: Sequence[Location], table: Table) -> DataFrame:
+def read_all(spark: SparkSession, locations: Sequence[Location], table: Table, *, numbered: bool = True) -> DataFrame:
     """The rows of a table that lies in several places, such as one for each month of a quarter.
 
     Beside the declared columns and the system columns found there is POSITION, which orders the rows over all
-    places. Rows of a `period` table without that column belong to the period their place was rendered for. A system
-    column that only some places have is NULL on the rows of the others.
+    places; unless nobody needs it, for it makes Spark read where each row lies. Rows of a `period` table without that
+    column belong to the period their place was rendered for. A system column that only some places have is NULL on the
+    rows of the others.
     """
     frames: list[DataFrame] = []
     files = 0
+    by_format = True
     for location in locations:
         scans = scan(spark, location, fields_of(table), files)
         if not scans and location.on_missing != "empty":
             raise _not_found(location)
-        frames += [_typed(found, location, table) for found in scans]
+        frames += [_typed(found, location, table, numbered) for found in scans]
         files += sum(len(found.files) for found in scans)
+        by_format = by_format and all(POSITION in found.values for found in scans)
     rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames or [_empty(spark, table)])
-    return rows if POSITION in rows.columns else rows.withColumn(POSITION, F.monotonically_increasing_id())
+    return rows if by_format or not numbered else rows.withColumn(POSITION, F.monotonically_increasing_id())
 
 
 def exists(spark: SparkSession, location: Location) -> bool:
@@ -97,17 +100,21 @@ def _not_found(location: Location) -> RunError:
     )
 
 
-def _typed(found: Scan, location: Location, table: Table) -> DataFrame:
+def _typed(found: Scan, location: Location, table: Table, numbered: bool) -> DataFrame:
     fields = [field for field in fields_of(table) if present(field, found, location, table)]
-    position = [POSITION] if POSITION in found.frame.columns else []
+    period = _rendered_period(found, fields, location, table)
+    position = [f"{found.values[POSITION]} AS {POSITION}"] if numbered and POSITION in found.values else []
     if all(_as_it_lies(field, found) for field in fields):
-        named = (f"{sql.name(field.physical)} AS {sql.name(field.name)}" for field in fields)
-        rows = found.frame.selectExpr(*named, *position)
-    else:
-        values = (checked(field, found, location, table).alias(field.name) for field in fields)
-        rows = found.frame.select(*values, *position)
-    if table.temporal_mode != "period" or PERIOD in rows.columns:
-        return rows
+        named = (f"{found.values[field.physical]} AS {sql.name(field.name)}" for field in fields)
+        return found.source.selectExpr(*named, *position, *period)
+    values = (checked(field, found, location, table).alias(field.name) for field in fields)
+    return found.frame.select(*values, *(POSITION for _ in position), *map(F.expr, period))
+
+
+def _rendered_period(found: Scan, fields: Sequence[Field], location: Location, table: Table) -> list[str]:
+    """PERIOD in SQL where rows need one and do not say it themselves: the one their place was rendered for."""
+    if table.temporal_mode != "period" or any(field.name == PERIOD for field in fields):
+        return []
     if location.period is None:
         raise fail(
             "SchemaMismatch",
@@ -115,7 +122,7 @@ def _typed(found: Scan, location: Location, table: Table) -> DataFrame:
             f"is not known (table '{table.name}')",
             hint=did_you_mean(table.period_column, found.known),
         )
-    return rows.withColumn(PERIOD, F.lit(location.period))
+    return [f"{sql.text(location.period)} AS {PERIOD}"]
 
 
 def _as_it_lies(field: Field, found: Scan) -> bool:

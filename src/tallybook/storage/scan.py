@@ -14,8 +14,8 @@ from tallybook.errors import fail
 from tallybook.model.datasource import FileOptions
 from tallybook.model.location import Location
 from tallybook.rows import sql
-from tallybook.storage.base import FILE, NAME, ROW, START, Field, Scan, positioned, quoted
-from tallybook.storage.files import as_paths, has_pattern, input_files, list_files, plain, same_columns
+from tallybook.storage.base import FILE, ORIGIN, START, Field, Scan, positioned, quoted
+from tallybook.storage.files import as_paths, has_pattern, input_files, list_files, plain, same_columns, stated_columns
 
 _BROKEN = "__broken"
 _SAMPLE = 1000
@@ -41,7 +41,9 @@ def _open_at_once(spark: SparkSession, location: Location) -> tuple[_Opened, ...
     if location.source.type not in ("parquet", "orc"):
         return ()
     try:
-        frame = spark.read.format(location.source.type).load(location.target)
+        reader = spark.read.format(location.source.type)
+        stated = stated_columns(location)
+        frame = (reader if stated is None else reader.schema(stated)).load(location.target)
         files = input_files(frame)
     except Exception:  # whatever it is, the careful way meets it again and can tell what it is
         return ()
@@ -76,19 +78,17 @@ def _scan(
     own = set(shape.columns.names)
     here = [f.physical for f in fields if f.physical in partitions or f.physical in own - shape.unexpected]
     is_text = location.source.type in ("csv", "json")
-    types = {name: frame.schema[name].dataType for name in here}
-    kept = [_csv_value(location, name) if name in own else sql.name(name) for name in (*here, *shape.unexpected)]
-    origin = [f"_metadata.file_path AS {FILE}", f"_metadata.file_block_start AS {START}"]
-    if location.source.type == "parquet":
-        origin += [f"_metadata.file_name AS {NAME}", f"_metadata.row_index AS {ROW}"]
+    values = {n: _csv_value(location, n) if n in own else sql.name(n) for n in (*here, *shape.unexpected)}
     if is_text:
-        origin.append(_BROKEN)
-    frame = frame.selectExpr(*kept, *origin)
+        values[_BROKEN] = _BROKEN
     if location.source.type == "parquet":
-        frame = positioned(spark, frame, {file: ordinals[file] for file in files})
+        frame, values = positioned(spark, frame, values | ORIGIN, {file: ordinals[file] for file in files})
+    else:
+        values |= {name: ORIGIN[name] for name in (FILE, START)}
+    types = {name: opened.frame.schema[name].dataType for name in here}
     known = own.union(partitions, shape.others) - shape.unexpected - {_BROKEN}
     text = frozenset(here if is_text else partitions)
-    return Scan(frame, types, frozenset(known), files, text, _broken_row(shape) if is_text else None)
+    return Scan(frame, values, types, frozenset(known), files, text, _broken_row(shape) if is_text else None)
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def _csv_value(location: Location, name: str) -> str:
     column = sql.name(name)
     if location.source.type != "csv":
         return column
-    return f"nullif(coalesce({column}, ''), {sql.text(file_options(location).null_value)}) AS {column}"
+    return f"nullif(coalesce({column}, ''), {sql.text(file_options(location).null_value)})"
 
 
 def _broken_row(shape: _Shape) -> Column:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +14,7 @@ from pyspark.sql import types as T
 from tallybook.model.location import Location
 from tallybook.storage.base import quoted
 from tallybook.storage.files import exactly, list_files
+from tallybook.storage.publish import remove
 from tallybook.storage.scan import file_options, read_options
 
 _TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
@@ -66,11 +68,13 @@ def _counted(spark: SparkSession, frame: DataFrame, location: Location, format: 
 
 
 def clear(spark: SparkSession, path: str) -> None:
-    """Remove the folders in a folder, if it has any.
+    """Remove a folder that earlier attempts may have left.
 
     Overwriting it with no rows is the one way to delete that Spark offers on every file system; an empty file stays.
     """
-    if list_files(spark, f"{exactly(path)}/*"):
+    if not urlsplit(path).scheme:
+        remove(Path(path))
+    elif list_files(spark, f"{exactly(path)}/*"):
         spark.createDataFrame([], "nothing int").write.mode("overwrite").parquet(path)
 
 

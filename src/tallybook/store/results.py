@@ -16,13 +16,14 @@ from tallybook.store.tables import OPERATION_RESULTS, OUTPUT_RESULTS, RUNS
 class Results(Database):
     """Recorded while the run goes on; a retry overwrites what an earlier attempt said of the same operation."""
 
-    def record_operation(self, run: Run, result: OperationResult) -> None:
-        """An operation is done: it is from now on the last completed one."""
+    def record_operations(self, run: Run, *results: OperationResult) -> None:
+        """Operations are done: the last of them is from now on the last completed one."""
         with self._write() as connection:
             _running(connection, run)
-            _put(connection, OPERATION_RESULTS, run, result.seq, result.model_dump())
+            for result in results:
+                _put(connection, OPERATION_RESULTS, run, result.seq, result.model_dump())
             change = sa.update(RUNS).where(RUNS.c.id == run.id)
-            connection.execute(change.values(last_completed_operation=result.seq))
+            connection.execute(change.values(last_completed_operation=results[-1].seq))
 
     def record_output(self, run: Run, result: OutputResult) -> None:
         """What is known of an output so far. A committed output stays committed."""
