@@ -22,7 +22,6 @@ POSITION = "__position"
 """The internal column of loaded rows that numbers them: below 2^62, in the order they came in."""
 
 MAX_STEPS = 2**12 - 1
-_LOW = 2**48
 _TIE_BITS = 12
 _HASH_MASK = 2**50 - 1
 
@@ -36,15 +35,8 @@ class RowIds:
     """The rank of each operation by its seq; input rows have seq 0 and rank 0."""
 
     def of_rows(self, seq: int) -> str:
-        """The ids of rows that operation `seq` takes in, by their POSITION.
-
-        Positions are almost always below 2^48 (256 files of any length), so that one piece of text before the last
-        dash is the same for all: that halves the cost of the commonest column of all. A guard bit above the digits
-        keeps their zeros.
-        """
-        low = f"lower(substring(hex({POSITION} | {_LOW}L), 2, 12))"
-        short = f"concat('{self._prefix(seq)}8000-', {low})"
-        return f"CASE WHEN {POSITION} < {_LOW}L THEN {short} ELSE {self._whole(seq, POSITION)} END"
+        """The ids of rows that operation `seq` takes in, by their POSITION."""
+        return self._id(seq, POSITION)
 
     def of_groups(self, seq: int, keys: Sequence[str]) -> str:
         """The ids of rows that operation `seq` makes, one for each group.
@@ -55,13 +47,10 @@ class RowIds:
         names = ", ".join(map(sql.name, keys))
         hashed = f"(xxhash64({names}) & {_HASH_MASK}L)"
         rank = f"(row_number() OVER (PARTITION BY {hashed} ORDER BY {names}) - 1)"
-        return self._whole(seq, f"(shiftleft({hashed}, {_TIE_BITS}) | {rank})")
+        return self._id(seq, f"(shiftleft({hashed}, {_TIE_BITS}) | {rank})")
 
-    def _prefix(self, seq: int) -> str:
+    def _id(self, seq: int, number: str) -> str:
         stamp = f"{self.epoch_ms:012x}"
-        return f"{stamp[:8]}-{stamp[8:]}-7{self.ranks[seq]:03x}-"
-
-    def _whole(self, seq: int, number: str) -> str:
-        prefix = self._prefix(seq)
         digits = f"lower(hex({number} | shiftleft(1L, 63)))"
-        return f"overlay(concat('{prefix}', {digits}), '-', {len(prefix) + 5}, 0)"
+        first = f"'{stamp[:8]}-{stamp[8:]}-7{self.ranks[seq]:03x}-'"
+        return f"concat({first}, substring({digits}, 1, 4), '-', substring({digits}, 5))"
