@@ -105,18 +105,14 @@ def update(operation: Update, working: Working, run: Run) -> Working:
         if chosen is False:
             return before
         wide = wide if by_join else joined(wide)
+        if isinstance(chosen, FailedError):
+            in_doubt = [*columns, *(["_updated_at"] if row["_updated_at"] != run.timestamp else [])]
+            return {**before, **dict.fromkeys(in_doubt, chosen)}
         new = {name: attempt(_value, meaning, wide, type) for name, (type, meaning) in columns.items()}
-        return _after(chosen, before, {**before, **new, "_updated_at": run.timestamp})
+        return {**before, **new, "_updated_at": run.timestamp}
 
     added = {name: type for name, (type, _) in columns.items() if name not in working.columns}
     return replace(working, business=working.business | added, rows=[updated(row) for row in working.rows])
-
-
-def _after(chosen: bool | FailedError, before: Row, updated: Row) -> Row:
-    """If nobody knows whether the row is selected, those cells are known that are the same either way."""
-    if chosen is True:
-        return updated
-    return {name: cell if cell == before[name] else chosen for name, cell in updated.items()}
 
 
 # --- aggregate and append -------------------------------------------------------------------------------------------
