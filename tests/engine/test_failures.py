@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,6 +70,16 @@ def test_a_date_outside_the_calendar(spark: SparkSession, explained: Explain) ->
 def test_too_many_digits_for_a_column(spark: SparkSession, explained: Explain) -> None:
     problem = explained(orders(spark, ("A", "EMEA", "on", "99999999.99", 1)), update(amount="amount * 10"))
     assert problem.type == "EvaluationError" and "does not fit into decimal(10,2)" in problem.message
+
+
+def test_a_constant_fails_over_no_rows_at_its_operation(
+    spark: SparkSession, explained: Explain, tmp_path: Path
+) -> None:
+    """Spark computes constants while it plans, unless they stand in a branch."""
+    (tmp_path / "empty.csv").touch()
+    empty = spark.read.schema("k string, share decimal(5,5)").csv(str(tmp_path))
+    problem = explained(empty, update(k='"b"'), update(share="12.25"), update(k='"c"'))
+    assert (problem.seq, problem.message) == (20, "column 'share': 12.25 does not fit into decimal(5,5)")
 
 
 def test_a_failing_aggregation(spark: SparkSession, explained: Explain) -> None:

@@ -18,8 +18,8 @@ from tallybook.model.period import GREGORIAN, Period
 from tallybook.project.model import Project
 
 from .expressions import Row
-from .functions import LAZY
 from .project import Result, interpret
+from .readings import READING, Reading
 from .tables import Run
 
 Body = dict[str, Any]
@@ -53,13 +53,13 @@ class Case:
     def span(self) -> Period:
         return GREGORIAN.period(self.period)
 
-    def interpreted(self, lazy: bool = False) -> Result:
-        """The oracle's opinion. A lazy one overlooks failures that did not matter for the result."""
-        token = LAZY.set(lazy)
+    def interpreted(self, reading: Reading = Reading.PLAIN) -> Result:
+        """The oracle's opinion, in one of the three readings of what fails."""
+        token = READING.set(reading)
         try:
             return self._interpreted()
         finally:
-            LAZY.reset(token)
+            READING.reset(token)
 
     def _interpreted(self) -> Result:
         project, datasets = self.entities

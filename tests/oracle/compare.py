@@ -17,6 +17,7 @@ from .case import Case
 from .engine import Computed, Opinion, computed
 from .expressions import Row
 from .project import Result
+from .readings import Reading
 from .tables import NEW_ID
 from .values import FailedError, RefusedError
 
@@ -45,15 +46,26 @@ def judged(case: Case, spark: SparkSession) -> Verdict:
         return Verdict("refused", [] if agree else [f"oracle refuses with {error}; engine: {_summary(opinion)}"])
     except FailedError as error:
         return Verdict("failed", [] if opinion.failure in FAILURES else _lazily(case, opinion, error))
+    if opinion.failure == "EvaluationError" and _fails_eagerly(case):
+        return Verdict("rows", [])
     if opinion.problems or opinion.failure:
         return Verdict("rows", [f"oracle has rows; engine: {_summary(opinion)}"])
     return Verdict("rows", _differences(result, opinion))
 
 
+def _fails_eagerly(case: Case) -> bool:
+    """The engine fails though no row does: right only if an expression fails that needs no row."""
+    try:
+        case.interpreted(Reading.EAGER)
+    except FailedError:
+        return True
+    return False
+
+
 def _lazily(case: Case, opinion: Opinion, error: FailedError) -> list[str]:
     """The engine has rows though an expression fails: right only if its value did not matter."""
     try:
-        result = case.interpreted(lazy=True)
+        result = case.interpreted(Reading.LAZY)
     except FailedError:
         return [f"oracle fails with {error}; engine: {_summary(opinion)}"]
     return _differences(result, opinion) if opinion.results else [f"oracle has rows; engine: {_summary(opinion)}"]

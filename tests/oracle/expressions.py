@@ -15,6 +15,7 @@ from tallybook.model.columns import ALIASES, BOOLEAN, INTEGER, NULL, STRING, Col
 from tallybook.source import SourceText
 
 from . import values
+from .readings import at_start, needed
 from .values import RefusedError
 
 Row = Mapping[str, object]
@@ -35,6 +36,8 @@ class Meaning:
     type: ColumnType
     of: Callable[[Any], object]
     literal: object = None
+    constant: bool = False
+    """Reads no column."""
     sums_integers: bool = False
     """SUM of integers is a decimal, yet may be written into an integer column."""
 
@@ -68,6 +71,8 @@ class Context:
     """Of an aggregation: the key columns. None elsewhere."""
     inside: bool = False
     """Inside the argument of an aggregate."""
+    branch: bool = False
+    """Where a value is computed for some rows only: a branch of IF, an assignment under a selector."""
     reads: set[str] = field(default_factory=set)
     """Filled with the names of the joined tables that are read."""
 
@@ -116,7 +121,7 @@ def mean(node: Node, context: Context) -> Meaning:
 def literal(value: object) -> Meaning:
     kinds = {bool: BOOLEAN, int: INTEGER, str: STRING, type(None): NULL}
     known = values.literal_digits(value) if isinstance(value, Decimal) else kinds[type(value)]
-    return Meaning(known, lambda _row: value, value)
+    return Meaning(known, lambda _row: value, value, constant=True)
 
 
 def _column(node: ColumnName, context: Context) -> Meaning:
@@ -126,7 +131,7 @@ def _column(node: ColumnName, context: Context) -> Meaning:
     place = f"{view.name}.{name}" if view.joined else name
     known = {**view.columns, **view.hidden}[name]
     if context.grouped is None or context.inside:
-        return Meaning(known, lambda row: row[place])
+        return Meaning(known, lambda row: needed(row[place]))
     if place not in context.grouped:
         raise RefusedError("InvalidAggregation")
     return Meaning(known, lambda group: group.keys[place])
@@ -160,7 +165,17 @@ def _call(node: Call, context: Context) -> Meaning:
         return aggregates[name]([mean(arg, within) for arg in args])
     if name not in functions:
         raise RefusedError("UnknownFunction" if context.grouped is None else "InvalidAggregation")
-    return functions[name]([mean(arg, context) for arg in args], context)
+    return _function(functions[name], name, args, context)
+
+
+def _function(define: Callable[..., Meaning], name: str, args: Sequence[Node], context: Context) -> Meaning:
+    """What reads no column can be computed before there is a row."""
+    choosing = replace(context, branch=context.branch or name in ("IF", "SWITCH", "COALESCE"))
+    given = [mean(arg, choosing if index else context) for index, arg in enumerate(args)]
+    meaning = replace(define(given, context), constant=all(arg.constant for arg in given))
+    if meaning.constant and not context.branch:
+        at_start(meaning.of, {})
+    return meaning
 
 
 def _aggregates(node: Node) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from typing import Any
 
 from tallybook.model.columns import ColumnType
 
 from .expressions import Context, Meaning, require
-from .values import FailedError, RefusedError, put
+from .readings import all_needed, attempt
+from .values import RefusedError, put
 
 Args = Sequence[Meaning]
 FUNCTIONS: dict[str, Callable[[Args, Context], Meaning]] = {}
@@ -28,33 +28,9 @@ def function(*names: str) -> Callable[[Callable[[Args, Context], Meaning]], Call
     return note
 
 
-LAZY: ContextVar[bool] = ContextVar("lazy", default=False)
-"""Whether a failure is overlooked where the result is known without it: beside a NULL, over a zero divisor, in
-FALSE AND … and TRUE OR ….
-
-The language does not say in which order arguments are computed. So there are two opinions, and where they differ the
-engine may have either. IF, SWITCH and COALESCE compute only what they choose, always.
-"""
-
-
 def evaluated(args: Args, row: Any) -> list[Any]:
-    """The values of all arguments; a lazy opinion keeps failures among them."""
-    found: list[Any] = []
-    for arg in args:
-        try:
-            found.append(arg.of(row))
-        except FailedError as error:
-            if not LAZY.get():
-                raise
-            found.append(error)
-    return found
-
-
-def require_all(found: Sequence[Any]) -> None:
-    """Fails if one of them did."""
-    for each in found:
-        if isinstance(each, FailedError):
-            raise each
+    """The values of all arguments; a lazy reading keeps failures among them."""
+    return [attempt(arg.of, row) for arg in args]
 
 
 def strict(type: ColumnType, compute: Callable[..., object], args: Args) -> Meaning:
@@ -64,7 +40,7 @@ def strict(type: ColumnType, compute: Callable[..., object], args: Args) -> Mean
         given = evaluated(args, row)
         if any(value is None for value in given):
             return None
-        require_all(given)
+        all_needed(given)
         return put(compute(*given), type)
 
     return Meaning(type, of)

@@ -11,7 +11,8 @@ from tallybook.model.columns import BOOLEAN, NULL
 
 from . import values
 from .expressions import Context, Meaning, common_type, require
-from .functions import ANYTHING, FUNCTIONS, ORDERED, Args, evaluated, function, require_all, simple, strict
+from .functions import ANYTHING, FUNCTIONS, ORDERED, Args, evaluated, function, simple, strict
+from .readings import all_needed
 from .values import FailedError, RefusedError, put
 
 
@@ -19,7 +20,7 @@ def conjunction(verdicts: Sequence[Any], decisive: bool = False) -> bool | None:
     """Three-valued AND; with `decisive` true, OR."""
     if any(verdict is decisive for verdict in verdicts):
         return decisive
-    require_all(verdicts)
+    all_needed(verdicts)
     return None if None in verdicts else not decisive
 
 
@@ -100,17 +101,11 @@ _comparison(">=", lambda a, b: a >= b, ORDERED)
 
 @function("IN")
 def _in(args: Args, _context: Context) -> Meaning:
+    """value = choice OR value = choice OR …"""
     common_type(args)
-
-    def of(row: Any) -> object:
-        value, *choices = evaluated(args, row)
-        if value is None:
-            return None
-        require_all([value])
-        verdicts = [each if isinstance(each, FailedError) else equal(value, each) for each in choices]
-        return conjunction(verdicts, decisive=True)
-
-    return Meaning(BOOLEAN, of)
+    value, *choices = args
+    verdicts = [strict(BOOLEAN, equal, [value, choice]) for choice in choices]
+    return Meaning(BOOLEAN, lambda row: conjunction(evaluated(verdicts, row), decisive=True))
 
 
 @function("BETWEEN")

@@ -18,8 +18,9 @@ from tallybook.operations.output import Output
 from tallybook.operations.update import Update
 
 from .expressions import Group, Meaning, Row, View, condition, find, meaning_of
+from .readings import at_start, attempt, needed
 from .tables import Rows, Run, Types, Working, joined_view, matched, with_lookups
-from .values import RefusedError, goes_into, put
+from .values import FailedError, RefusedError, goes_into, put
 
 Written = tuple[list[str], Rows]
 """What an output writes: its columns in order, and the rows."""
@@ -52,6 +53,10 @@ def _type_for(name: str, meaning: Meaning, known: Mapping[str, ColumnType]) -> C
     return target
 
 
+def _value(meaning: Meaning, row: Row | Group, type: ColumnType) -> object:
+    return put(meaning.of(row), type)
+
+
 # --- update ---------------------------------------------------------------------------------------------------------
 
 
@@ -70,8 +75,8 @@ def update(operation: Update, working: Working, run: Run) -> Working:
         context = run.context(views)
         joins.append((dataset, dataset.main_table, views[-1], condition(join.on, context)))
         lookups_read |= context.reads
-    context = run.context(views)
-    select = condition(operation.selector, context)
+    context = replace(run.context(views), branch=operation.selector is not None)
+    select = condition(operation.selector, replace(context, branch=False))
     by_join = bool(context.reads & {join.alias for join in operation.arguments.joins})
     _no_duplicates([each.column for each in assignments])
     columns: dict[str, tuple[ColumnType, Meaning]] = {}
@@ -80,7 +85,10 @@ def update(operation: Update, working: Working, run: Run) -> Working:
             raise RefusedError("SystemColumn")
         _column_name(assignment.column, working)
         meaning = meaning_of(assignment.expression, context)
-        columns[assignment.column] = (_type_for(assignment.column, meaning, working.columns), meaning)
+        type = _type_for(assignment.column, meaning, working.columns)
+        columns[assignment.column] = (type, meaning)
+        if meaning.constant and not context.branch:
+            at_start(_value, meaning, {}, type)
     beside = with_lookups(working, run, context.reads | lookups_read)
 
     def joined(row: Row) -> Row:
@@ -93,10 +101,14 @@ def update(operation: Update, working: Working, run: Run) -> Working:
         if not is_active(row):
             return before
         wide = joined(beside(row)) if by_join else beside(row)
-        if not select(wide):
+        chosen = attempt(select, wide)
+        if chosen is False:
             return before
         wide = wide if by_join else joined(wide)
-        new = {name: put(meaning.of(wide), type) for name, (type, meaning) in columns.items()}
+        if isinstance(chosen, FailedError):
+            in_doubt = [*columns, *(["_updated_at"] if row["_updated_at"] != run.timestamp else [])]
+            return {**before, **dict.fromkeys(in_doubt, chosen)}
+        new = {name: attempt(_value, meaning, wide, type) for name, (type, meaning) in columns.items()}
         return {**before, **new, "_updated_at": run.timestamp}
 
     added = {name: type for name, (type, _) in columns.items() if name not in working.columns}
@@ -131,7 +143,7 @@ def _groups(rows: Rows, keys: Sequence[str]) -> list[Group]:
     """Rows with equal keys together; NULL equals NULL here."""
     found: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(row[key] for key in keys), []).append(row)
+        found.setdefault(tuple(needed(row[key]) for key in keys), []).append(row)
     return [Group(dict(zip(keys, key, strict=True)), members) for key, members in found.items()]
 
 
@@ -141,7 +153,7 @@ def _summaries(
     return [
         {
             **{key: value for key, value in group.keys.items() if key not in RESERVED},
-            **{name: put(meaning.of(group), types[name]) for name, meaning in results.items()},
+            **{name: attempt(_value, meaning, group, types[name]) for name, meaning in results.items()},
             **system(group),
         }
         for group in groups
@@ -204,7 +216,7 @@ def _append_rows(
         _check_alignment(table.business_types, (), target)
         rows = [row for row in run.load(source, table) if is_active(row) and select(row)]
         own = table.business_types
-        return [{**{n: put(row[n], target[n]) for n in own}, **system(row["_period"])} for row in rows]
+        return [{**{n: attempt(put, row[n], target[n]) for n in own}, **system(row["_period"])} for row in rows]
     keys, results, _ = _grouping(grouping, views, run)
     incoming = {key: views[0].columns[key] for key in keys if key not in RESERVED}
     incoming |= {name: meaning.type for name, meaning in results.items()}
@@ -214,7 +226,8 @@ def _append_rows(
     summary = _summaries(
         _groups(rows, keys), results, target, lambda group: system(group.keys.get("_period", run.period))
     )
-    return [{**row, **{n: put(row[n], target[n]) for n in incoming}} for row in summary]
+    own = [key for key in keys if key not in RESERVED]
+    return [{**row, **{n: attempt(put, row[n], target[n]) for n in own}} for row in summary]
 
 
 def _check_alignment(incoming: Mapping[str, ColumnType], sums: Sequence[str], target: Types) -> None:
@@ -247,7 +260,7 @@ def output(operation: Output, working: Working, run: Run) -> Written:
     beside = with_lookups(working, run, context.reads)
     rows = [row for row in working.rows if operation.arguments.include_deleted or is_active(row)]
     chosen = [row for row in rows if select(beside(row))]
-    return columns, [{name: row[ALIASES.get(name, name)] for name in columns} for row in chosen]
+    return columns, [{name: needed(row[ALIASES.get(name, name)]) for name in columns} for row in chosen]
 
 
 def _projection(operation: Output, working: Working) -> list[str]:

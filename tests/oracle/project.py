@@ -14,6 +14,7 @@ from tallybook.project.model import Project
 
 from . import operations
 from .operations import Written
+from .readings import all_needed
 from .tables import Run, Working
 from .values import RefusedError
 
@@ -57,4 +58,6 @@ def _run(project: Project, run: Run) -> Result:
                 working = operations.delete(operation, working, run)
             case Output():
                 written[operation.seq] = operations.output(operation, working, run)
+    for row in working.rows:
+        all_needed(row.values())
     return Result(working, written)

@@ -55,7 +55,7 @@ def test_signs_change_no_digit(expression: str) -> None:
     assert meaning_of(expression.format(nines[:37] + ".9"), context).of({}) == Decimal(nines[:37] + ".9")
 
 
-def _orders(*operations: dict[str, Any]) -> Case:
+def orders(*operations: dict[str, Any]) -> Case:
     table = {
         "name": "orders",
         "columns": [{"name": "id", "type": "string"}, {"name": "amount", "type": "decimal(9,2)"}],
@@ -71,7 +71,7 @@ def _orders(*operations: dict[str, Any]) -> Case:
 def test_a_project_by_hand() -> None:
     half = {"column": "half", "expression": "amount / 2"}
     total = {"column": "amount", "expression": "SUM(half)"}
-    result = _orders(
+    result = orders(
         {"type": "update", "selector": "amount > 2", "arguments": {"assignments": [half]}},
         {"type": "aggregate", "arguments": {"group_by": ["id"], "aggregations": [total]}},
         {"type": "delete", "selector": 'id = "A"'},
@@ -87,4 +87,4 @@ def test_a_project_by_hand() -> None:
 def test_a_value_that_does_not_fit_fails() -> None:
     big = {"column": "amount", "expression": "amount * 10000000"}
     with pytest.raises(FailedError):
-        _orders({"type": "update", "arguments": {"assignments": [big]}}).interpreted()
+        orders({"type": "update", "arguments": {"assignments": [big]}}).interpreted()

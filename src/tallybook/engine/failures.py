@@ -44,7 +44,7 @@ def explain_failure(error: PySparkException, pipeline: Pipeline, at: Step | None
         return diagnose(pipeline.spark, raised, pipeline.tables.reads)
     if not (error.getSqlState() or "").startswith(_DATA_EXCEPTION):
         return _of_step(Problem("InternalError", f"Spark failed: {_sentence(error)}"), at)
-    return _Blame(pipeline, pipeline.applying).find(at) or _of_step(Problem("EvaluationError", _reason(error)), at)
+    return _Blame(pipeline).find(at) or _of_step(Problem("EvaluationError", _reason(error)), at)
 
 
 def _of_step(problem: Problem, step: Step | None) -> Problem:
@@ -69,20 +69,19 @@ class _Blame:
     """Finds the step, and in it the expression, that fails."""
 
     pipeline: Pipeline
-    applying: Applying
 
     def find(self, at: Step | None) -> Problem | None:
         steps = list(self.pipeline.steps)
         upto = steps.index(at) + 1 if at in steps else len(steps)
-        frames = [self.pipeline.first(self.applying)[0]]
+        stages = [self.pipeline.first(self.pipeline.applying)]
         for step in steps[:upto]:
-            frames.append(step.apply(frames[-1], self.applying))
-        culprit = self._first_failing(frames)
+            stages.append(self.pipeline.after(step, *stages[-1]))
+        culprit = self._first_failing([frame for frame, _ in stages])
         if culprit == 0:
             return None
         if culprit is None:
-            return self._expression(at, frames[-1]) if isinstance(at, OutputStep) else None
-        return self._expression(steps[culprit - 1], frames[culprit - 1])
+            return self._expression(at, *stages[-1]) if isinstance(at, OutputStep) else None
+        return self._expression(steps[culprit - 1], *stages[culprit - 1])
 
     def _first_failing(self, frames: Sequence[DataFrame]) -> int | None:
         """A frame contains all before it, so the first that fails can be found by halving."""
@@ -94,9 +93,9 @@ class _Blame:
             low, high = (low, middle) if _failure(frames[middle]) else (middle + 1, high)
         return low
 
-    def _expression(self, step: Step, before: DataFrame) -> Problem | None:
+    def _expression(self, step: Step, before: DataFrame, applying: Applying) -> Problem | None:
         for path, alone in step.alone.items():
-            error = _failure(self._result(alone, before))
+            error = _failure(self._result(alone, before, applying))
             if error is not None:
                 place = step.expressions[path].node.span.place
                 text = step.expressions[path].node.span.text
@@ -104,10 +103,10 @@ class _Blame:
                 return _of_step(Problem("EvaluationError", message, f"in: {text}", place, path=path), step)
         return None
 
-    def _result(self, step: Step, before: DataFrame) -> DataFrame:
+    def _result(self, step: Step, before: DataFrame, applying: Applying) -> DataFrame:
         if isinstance(step, OutputStep):
-            return step.projected(before, self.applying)
-        return step.apply(before, self.applying)
+            return step.projected(before, applying)
+        return step.apply(before, applying)
 
 
 def _failure(frame: DataFrame) -> PySparkException | None:

@@ -69,6 +69,11 @@ class Pipeline:
         frame, came = input_rows(self.input, self.schema, self.tables, self.facts, applying.ids)
         return frame, replace(applying, all_active=DELETED not in came, all_stamped=UPDATED_AT not in came)
 
+    def after(self, step: Step, frame: DataFrame, applying: Applying) -> tuple[DataFrame, Applying]:
+        """The working dataset after a step, and what is known of all its rows then."""
+        known = replace(applying, all_active=applying.all_active and not isinstance(step, DeleteStep))
+        return step.apply(frame, applying), known
+
     def run(self, write: Write, listener: Listener | None = None) -> DataFrame:
         """Runs every step in order, writing outputs as they come; returns the final working dataset."""
         listener = listener or Listener()
@@ -85,11 +90,9 @@ class Pipeline:
             if isinstance(step, OutputStep):
                 write(step, step.projected(frame, applying))
             else:
-                frame = step.apply(frame, applying)
+                frame, applying = self.after(step, frame, applying)
                 depth += 1
                 forked = forked or isinstance(step, AggregateStep)
-                if isinstance(step, DeleteStep):
-                    applying = replace(applying, all_active=False)
             listener.finished(step, time.monotonic() - begun)
         return only(frame, self.last.columns)
 
