@@ -138,11 +138,3 @@ def test_modes_and_an_empty_result(active: Books) -> None:
         active.run()
     assert failed.value.problem.type == "WriteFailed" and failed.value.problem.seq == 80
     assert len(delta_rows(active.root / "more.delta")) == 8, "the outputs before the failing one stay"
-
-
-def test_the_id_of_a_joined_row_can_be_read(active: Books) -> None:
-    active.edit("close.yaml", "expression: t.tier}", "expression: t._row_id}")
-    rows = active.run().frame.select("region", "tier").distinct().collect()
-    ids = {row["region"]: row["tier"] for row in rows if row["tier"] is not None}
-    assert set(ids) == {"EMEA", "APAC"} and len(set(ids.values())) == 2
-    assert all(id[14] == "7" and len(id) == 36 for id in ids.values())

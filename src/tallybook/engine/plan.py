@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from tallybook.engine.facts import RunFacts
 from tallybook.errors import ValidationError, fail
-from tallybook.expressions.reads import columns_read
-from tallybook.model.columns import ROW_ID
 from tallybook.model.location import Location
 from tallybook.operations.append import AppendStep
 from tallybook.operations.base import Step
@@ -42,12 +40,7 @@ class Plan:
 
     @property
     def unnumbered(self) -> frozenset[SourceTable]:
-        """Tables whose rows get no id: they are joined only, and nobody reads theirs."""
-        read = (c for step in self.steps for typed in step.expressions.values() for c in columns_read(typed))
-        of_others = {column.column for column in read if column.table is not None}
-        paired = {theirs for step in self.steps for lookup in step.lookups for _, theirs in lookup.pairs}
-        if ROW_ID in of_others | paired:
-            return frozenset()
+        """Tables whose rows get no id, because they are joined only: no expression can read the id of a joined row."""
         rows_of = {self.input} | {step.source for step in self.steps if isinstance(step, AppendStep)}
         return frozenset(self.locations) - rows_of
 
