@@ -75,7 +75,7 @@ MOMENTS = {
 """When a child dies: before or after something is called."""
 
 
-def _die(*_: object) -> None:
+def _die(*_: object, **__: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
