@@ -36,6 +36,11 @@ SETTINGS = {
     "interpreted": {"spark.sql.codegen.factoryMode": "NO_CODEGEN"},
     "small splits": {"spark.sql.files.maxPartitionBytes": "20k", "spark.sql.files.openCostInBytes": "1"},
 }
+FINGERPRINTS: dict[int, tuple[object, ...]] = {
+    2_000: (2205, 152887736958832117906, -22920941540254846532),
+    100_000: (100205, 378417778501518191186, -628913329636561788979),
+}
+"""Of the rows that OPERATIONS make, ids included, by the number of rows that went in."""
 NO_IDS = ("_row_id",)
 ALL: tuple[str, ...] = ()
 
@@ -64,6 +69,12 @@ def test_settings_of_spark(spark: SparkSession, parquet: Path, table: Table, app
     usual = fingerprint(apply(*OPERATIONS, frame=_read(spark, table, "parquet", parquet)), ALL)
     with settings(spark, **SETTINGS[name]):
         assert fingerprint(apply(*OPERATIONS, frame=_read(spark, table, "parquet", parquet)), ALL) == usual
+
+
+def test_the_kind_of_session(spark: SparkSession, rows: pa.Table, parquet: Path, table: Table, apply: Apply) -> None:
+    """Written down, so that one process, a cluster of workers and Spark Connect are held to the same cells."""
+    result = fingerprint(apply(*OPERATIONS, frame=_read(spark, table, "parquet", parquet)), ALL)
+    assert result == FINGERPRINTS[rows.num_rows]
 
 
 def test_ids_from_delta_under_another_parallelism(
