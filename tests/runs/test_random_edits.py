@@ -40,7 +40,7 @@ def act(books: Books, action: int | str) -> None:
     with suppress(TallybookError):
         if isinstance(action, int):
             file, one, other = TOGGLES[action]
-            books.edit(file, *((one, other) if one in (books.root / file).read_text() else (other, one)))
+            books.edit(file, *((other, one) if other in (books.root / file).read_text() else (one, other)))
         elif action == "stay":
             workspace.activate("close", stay_pinned=True)
         else:
