@@ -224,9 +224,8 @@ class Fork:
         self.ear, mouth = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            silence = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silence, 1)
-            os.dup2(silence, 2)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os.dup2(1, 2)
             try:
                 with os.fdopen(mouth, "w", encoding="utf-8") as said:
                     said.write(work())
@@ -274,10 +273,12 @@ def outcome(spark: Any, name: str, tests: list[str]) -> str:
     plugin = Chosen(tests)
     files = sorted({test.partition("::")[0] for test in tests})
     code = pytest.main(["-x", *files], plugins=[plugin]) if files else pytest.ExitCode.OK
-    release(spark)
+    gc.collect()
+    while spark.sparkContext._gateway._gateway_client.finalizer_deque:  # what the tests leave in the JVM
+        time.sleep(0.1)
     if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return f"survived {len(tests)} tests"
-    return f"killed by {plugin.failed or 'not being importable'}"
+    return f"killed by {plugin.failed or 'the collection of tests'}"
 
 
 def adopt(spark: Any) -> None:
@@ -292,13 +293,6 @@ def adopt(spark: Any) -> None:
     SparkSession._instantiatedSession = session
     spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
     SparkSession.stop = lambda self: None  # type: ignore[method-assign]
-
-
-def release(spark: Any) -> None:
-    """In the fork, at its end: what the tests left in the JVM."""
-    gc.collect()
-    while spark.sparkContext._gateway._gateway_client.finalizer_deque:
-        time.sleep(0.1)
 
 
 if __name__ == "__main__":
