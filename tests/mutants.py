@@ -39,7 +39,6 @@ from mutmut.mutation.file_mutation import mutate_file_contents
 
 ROOT = Path(__file__).parent.parent
 REACHES = ROOT / "build" / "mutants.json"
-PACKAGES = ("expressions", "operations", "rows")
 TESTS = (
     *("tests/engine/test_failures.py", "tests/engine/test_frames.py", "tests/engine/test_pipeline.py"),
     *("tests/exactness", "tests/expressions", "tests/oracle/test_near_misses.py"),
@@ -79,7 +78,7 @@ def write_mutants(target: Path) -> list[str]:
     """The package with every mutant in it, each asleep until it is named; the names."""
     shutil.copytree(ROOT / "src", target, ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
     names: list[str] = []
-    for package in PACKAGES:
+    for package in ("expressions", "operations", "rows"):
         for file in sorted((target / "tallybook" / package).rglob("*.py")):
             mutated = mutate_file_contents(str(file), file.read_text(encoding="utf-8"))
             file.write_text(mutated.code, encoding="utf-8")
@@ -259,6 +258,7 @@ def judge(spark: Any, names: list[str], tests: Reached, budget: float, jobs: int
             if fork.ear in heard or fork.patience < 0:
                 del running[fork]
                 said = fork.heard() or "killed: it never ended, or ended the process"
+                assert not spark.sparkContext._jsc.sc().isStopped(), "a test failed because Spark is gone"
                 survivors += [name] if said.startswith("survived") else []
                 print(f"{time.monotonic() - fork.begun:5.0f} s  {name}  {said}", flush=True)
     killed = len(names) - len(survivors)
