@@ -60,6 +60,14 @@ def test_literals_of_different_kinds_are_different():
     assert parse("-" + "9" * 38) == Literal(-(10**38 - 1))
 
 
+def test_zeros_before_the_point_are_no_digits():
+    smallest = f"0.{'0' * 37}1"
+    assert parse(smallest) == Literal(Decimal(smallest))
+    for text in (f"0.{'0' * 38}1", f"1.{'0' * 38}", "9" * 39):
+        with pytest.raises(ProblemError, match="has 39 digits"):
+            parse(text)
+
+
 @pytest.mark.parametrize("text", ["５ + 1", "1.", "a.b.", "a..b", "\x00", "a b", "1 2", "a\u00b2"])
 def test_what_is_no_expression(text):
     with pytest.raises(ProblemError) as caught:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
@@ -92,6 +93,20 @@ def test_appended_rows_fill_missing_columns_with_null_in_the_working_order(spark
     ]  # fmt: skip
 
 
+def test_appended_rows_may_be_summarised_first(spark: SparkSession) -> None:
+    frame = orders(spark, ("A", "EMEA", "on", 10, 1))
+    more = orders(spark, ("B", "APAC", "on", 5, 2), ("C", "APAC", "on", 7, 3), ("D", "EMEA", "off", 9, 4))
+    results = [{"column": "amount", "expression": "SUM(amount)"}, {"column": "quantity", "expression": "COUNT(*)"}]
+    operation = append("more", source_selector='status = "on"',
+                       aggregation={"group_by": ["region"], "aggregations": results})  # fmt: skip
+    after = applied(frame, operation, sources={"more": more.drop("_deleted")})
+    shown = ("order_id", "region", "amount", "quantity", "_period", "_source_dataset_id", "_operation_seq")
+    assert rows(after, *shown) == [
+        ("A", "EMEA", "10.00", 1, "2026-01", "orders", 0),
+        (None, "APAC", "12.00", 2, "2026-01", "more", 1),
+    ]
+
+
 @rule("ALIGN-1")
 def test_extra_columns_are_all_named(spark: SparkSession) -> None:
     more = spark.createDataFrame([(1, "x", "y")], "quantity bigint, colour string, size string")
@@ -168,3 +183,20 @@ def test_two_matches_for_a_selected_row_end_the_run(spark: SparkSession) -> None
     assert rows(applied(frame, selected, sources={"other": other}), "order_id", "quantity") == [("A", 7), ("B", 2)]
     with pytest.raises(PySparkException, match="JoinNotUnique"):
         applied(frame, {"type": "update", "arguments": join}, sources={"other": other}).collect()
+
+
+def test_a_join_may_ask_for_more_than_equality(spark: SparkSession) -> None:
+    frame = orders(spark, ("A", "EMEA", "on", 10, 9), ("B", "EMEA", "on", 25, 9), ("C", "APAC", "on", 25, 9))
+    listed = [("EMEA", 0, 20, 1), ("EMEA", 20, 50, 2), ("EMEA", 70, None, 3)]
+    bands = spark.createDataFrame(listed, "area string, low bigint, high bigint, band bigint")
+
+    def banded(on: str) -> list[tuple[Any, ...]]:
+        arguments = {"joins": [{"alias": "b", "dataset_id": "bands", "on": on}],
+                     "assignments": [{"column": "quantity", "expression": "b.band"}]}  # fmt: skip
+        operation = {"type": "update", "arguments": arguments}
+        return rows(applied(frame, operation, sources={"bands": bands}), "order_id", "quantity")
+
+    assert banded("region = b.area AND amount >= b.low AND amount < b.high") == [("A", 1), ("B", 2), ("C", None)]
+    assert banded("amount >= b.low AND amount < b.high") == [("A", 1), ("B", 2), ("C", 2)]
+    with pytest.raises(PySparkException, match="JoinNotUnique"):
+        banded("region = b.area AND b.low < 50")
