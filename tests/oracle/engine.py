@@ -15,6 +15,7 @@ from pyspark.sql import types as T
 from tallybook.engine.facts import RunFacts
 from tallybook.engine.frames import FrameTables
 from tallybook.engine.pipeline import Pipeline
+from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import ColumnType
 from tallybook.operations.output import OutputStep
 from tallybook.project.bind import BoundProject, bind_project
@@ -99,7 +100,8 @@ def frame_of(table: TableRows, spark: SparkSession) -> DataFrame:
         name: pa.array([row[name] for row in table.rows], _arrow_type(type)) for name, type in table.types.items()
     }
     columns[POSITION] = pa.array(range(len(table.rows)), pa.int64())
-    return spark.createDataFrame(pa.table(columns))
+    schema = T.StructType([T.StructField(name, spark_type(type)) for name, type in table.types.items()])
+    return spark.createDataFrame(pa.table(columns), schema.add(POSITION, T.LongType()))
 
 
 def _arrow_type(type: ColumnType) -> pa.DataType:

@@ -47,6 +47,6 @@ def with_values(beside: DataFrame, values: Mapping[str, Column], step: Step) -> 
     from tallybook.rows import sql
 
     if not step.sources:
-        return beside.withColumns(dict(values))
+        return beside.withColumns(dict(values)) if values else beside
     kept = (values[name].alias(name) if name in values else F.col(sql.name(name)) for name in step.after.columns)
     return beside.select(*kept)

@@ -97,7 +97,8 @@ def attach(
         name: F.when(wrong, failure).otherwise(F.col(sql.name(name)))
         for name in (joined_name(join.alias, column) for column in join.columns)
     }
-    return matched.filter(F.when(wrong, failure.cast("boolean")).otherwise(F.lit(True))).withColumns(checked)
+    unique = matched.filter(F.when(wrong, failure.cast("boolean")).otherwise(F.lit(True)))
+    return unique.withColumns(checked) if checked else unique
 
 
 def _helper(join: Join, name: str) -> Column:

@@ -153,17 +153,21 @@ def _extreme(pick: str) -> Callable[..., Column]:
 
 _EXACT_MINUS = 34
 """Digits up to which Spark's own minus is exact."""
-_TEXT_OF_A_DECIMAL = 40
-"""38 digits, a sign and a point."""
 
 
 def _negated(c: Building, x: Column) -> Column:
     """Spark's own minus keeps 34 digits of a decimal; of longer ones the sign is changed in their text."""
-    if c.result.kind != "decimal" or c.result.precision <= _EXACT_MINUS:
+    if not _is_long(c):
         return -x
-    digits = x.cast("string")
-    without = F.when(x < 0, F.substring(digits, 2, _TEXT_OF_A_DECIMAL))
-    return c.cast(without.otherwise(F.concat(F.lit("-"), digits)), c.result)
+    return c.cast(F.regexp_replace(F.concat(F.lit("-"), x.cast("string")), "^--", ""), c.result)
+
+
+def _absolute(c: Building, x: Column) -> Column:
+    return c.cast(F.ltrim(x.cast("string"), F.lit("-")), c.result) if _is_long(c) else F.abs(x)
+
+
+def _is_long(c: Building) -> bool:
+    return c.result.kind == "decimal" and c.result.precision > _EXACT_MINUS
 
 
 def _infix(
@@ -242,7 +246,6 @@ register(
         ("-(2 + 3)", "-5"),
         _negated,
         operator=True,
-        repeats=(0,),
     )
 )
 register(
@@ -254,8 +257,7 @@ register(
         same_as(0),
         "The number without its sign.",
         ("ABS(-2.5)", "2.5"),
-        lambda c, x: F.when(x < 0, _negated(c, x)).otherwise(x),
-        repeats=(0,),
+        _absolute,
     )
 )
 register(
