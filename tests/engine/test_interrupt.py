@@ -35,8 +35,10 @@ print(spark.range(20).count(), "rows counted on free cores", flush=True)
 
 @pytest.mark.parametrize("kind", ["master", pytest.param("remote", marks=pytest.mark.connect)])
 def test_ctrl_c_cancels_the_running_job(kind: str, tmp_path: Path) -> None:
+    """Also in a process that a Connect client started, and that has inherited its variables."""
     command = [sys.executable, "-c", SCRIPT, kind, str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    inherited = os.environ | {"SPARK_CONNECT_MODE_ENABLED": "1", "SPARK_LOCAL_REMOTE": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=inherited) as process:
         assert process.stdout
         assert process.stdout.readline() == "running\n"
         threading.Timer(3, process.send_signal, [signal.SIGINT]).start()

@@ -53,6 +53,9 @@ _CONNECT_SERVER = {
     "spark.connect.grpc.binding.address": "localhost",
 }
 
+_CONNECT_MODE = ("SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOTE")
+"""Tell PySpark to be a Connect client. A process started by one inherits them, whatever it wants to be itself."""
+
 
 def start_classic(chosen: dict[str, str], defaults: dict[str, str], log: Path) -> SparkSession:
     """A session with a JVM of its own, or with the one that `spark-submit` runs us under.
@@ -60,6 +63,8 @@ def start_classic(chosen: dict[str, str], defaults: dict[str, str], log: Path) -
     `chosen` wins over what Spark reads by itself, that wins over `defaults`.
     """
     _quiet_python(log)
+    for name in _CONNECT_MODE:
+        os.environ.pop(name, None)
     defaults = defaults | {LOG_SETTING: str(log)}
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         SparkContext._ensure_initialized()
