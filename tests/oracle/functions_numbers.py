@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -103,7 +104,8 @@ simple("CEIL", [NUMBERS], INTEGER, lambda x: Fraction(x).__ceil__())
 def _extreme(pick: Callable[..., object]) -> Callable[[Args, Context], Meaning]:
     def define(args: Args, _context: Context) -> Meaning:
         type = common_type([require(arg, *ORDERED) for arg in args])
-        return strict(type, lambda *found: pick(put(each, type) for each in found), args)
+        at_type = [replace(arg, of=lambda row, arg=arg: put(arg.of(row), type)) for arg in args]
+        return strict(type, lambda *found: pick(found), at_type)
 
     return define
 

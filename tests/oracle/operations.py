@@ -78,6 +78,7 @@ def update(operation: Update, working: Working, run: Run) -> Working:
     context = replace(run.context(views), branch=operation.selector is not None)
     select = condition(operation.selector, replace(context, branch=False))
     by_join = bool(context.reads & {join.alias for join in operation.arguments.joins})
+    by_lookup = bool(context.reads)
     _no_duplicates([each.column for each in assignments])
     columns: dict[str, tuple[ColumnType, Meaning]] = {}
     for assignment in assignments:
@@ -100,10 +101,11 @@ def update(operation: Update, working: Working, run: Run) -> Working:
         before = {**dict.fromkeys(columns), **row}
         if not is_active(row):
             return before
-        wide = joined(beside(row)) if by_join else beside(row)
+        wide = joined(beside(row)) if by_join else beside(row) if by_lookup else row
         chosen = attempt(select, wide)
         if chosen is False:
             return before
+        wide = wide if by_join or by_lookup else beside(row)
         wide = wide if by_join else joined(wide)
         if isinstance(chosen, FailedError):
             in_doubt = [*columns, *(["_updated_at"] if row["_updated_at"] != run.timestamp else [])]
@@ -176,10 +178,14 @@ def aggregate(operation: Aggregate, working: Working, run: Run) -> Working:
         _column_name(name, working)
         types[name] = _type_for(name, meaning, working.business)
     beside = with_lookups(working, run, context.reads | read)
-    active = [beside(row) for row in working.rows if is_active(row)]
+    active = [row for row in working.rows if is_active(row)]
     table = working.input.main_table
+    if context.reads:
+        chosen = [row for row in map(beside, active) if select(row)]
+    else:
+        chosen = [beside(row) for row in active if select(row)]
     summary = _summaries(
-        _groups([row for row in active if select(row)], keys),
+        _groups(chosen, keys),
         results,
         types,
         lambda group: run.made(operation.seq, working.input, table, group.keys.get("_period")),

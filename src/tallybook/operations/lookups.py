@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tallybook.expressions.check import Checker, Typed
 from tallybook.expressions.parse import parse
-from tallybook.expressions.reads import columns_read
+from tallybook.expressions.reads import columns_read, tables_read
 from tallybook.operations.base import Applying, Step
 from tallybook.operations.schema import LookupTable, WorkingSchema
 
@@ -24,15 +24,20 @@ def lookup_condition(lookup: LookupTable, schema: WorkingSchema) -> Typed:
 
 
 def with_lookups(frame: DataFrame, step: Step, applying: Applying) -> DataFrame:
-    """The frame with the columns of every lookup the step reads. A row with two matches is an error if it is active."""
+    """The frame with the columns of every lookup the step reads. A second match is an error for selected rows; for all
+    active ones when the selector itself reads what is joined."""
     from tallybook.rows.joins import Join, attach
 
+    if not step.lookups:
+        return frame
+    own_selector = step.selector is not None and not tables_read(step.selector)
+    counts = applying.chosen(step.selector if own_selector else None)
     for lookup in step.lookups:
         read = (c for typed in step.expressions.values() for c in columns_read(typed) if c.table == lookup.alias)
         columns = list(dict.fromkeys(column.column for column in read))
         join = Join.on(lookup_condition(lookup, step.before), lookup.alias, columns)
         other = applying.load(lookup.source)
-        frame = attach(frame, other, join, applying.chosen(None), applying.compiler, step.seq)
+        frame = attach(frame, other, join, counts, applying.compiler, step.seq)
     return frame
 
 
