@@ -218,8 +218,7 @@ def test_a_resolver_of_its_own_that_finds_a_place_serves_the_rows_as_they_stand(
     assert judged(given).status == "passed"
 
 
-def test_a_dataset_of_its_own_needs_no_resolver(judged: Judge) -> None:
-    scenario = """scenario:
+LOOKED_UP = """scenario:
   name: One
   project:
     id: own
@@ -246,9 +245,28 @@ def test_a_dataset_of_its_own_needs_no_resolver(judged: Judge) -> None:
   expect:
     rows: [{code: a, title: Alpha}, {code: b, title: null}]
 """
-    assert judged(
-        scenario, **{"places.yaml": "datasource: {id: files, type: csv, options: {path_prefix: d}}\n"}
-    ).status == ("passed")
+PLACES = {"places.yaml": "datasource: {id: files, type: csv, options: {path_prefix: d}}\n"}
+
+
+def test_a_dataset_of_its_own_needs_no_resolver(judged: Judge) -> None:
+    assert judged(LOOKED_UP, **PLACES).status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("selector", "problems"),
+    [
+        ('tiny.code = "b"', []),
+        ('tiny.code = "a"', ["JoinNotUnique"]),
+        ('names.title IS NULL AND tiny.code = "b"', ["JoinNotUnique"]),
+    ],
+)
+def test_two_matches_of_a_lookup_matter_for_selected_rows(judged: Judge, selector: str, problems: list[str]) -> None:
+    """Or for all, where which rows are selected depends on the match."""
+    twice = LOOKED_UP.replace("title: Alpha}]\n", "title: Alpha}, {code: a, title: Aleph}]\n", 1)
+    selected = twice.replace("type: update", f"type: update\n        selector: {selector}")
+    outcome = judged(selected.replace("rows: [{code: a, title: Alpha}", "rows: [{code: a, title: null}"), **PLACES)
+    assert [problem.type for problem in outcome.problems] == problems
+    assert (outcome.status == "passed") == (not problems)
 
 
 FILE = HEAD + "  data: {sales: {sales: {file: rows.csv}}}\n"
