@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from tallybook.expressions.check import Checker, Typed
@@ -24,14 +24,12 @@ def lookup_condition(lookup: LookupTable, schema: WorkingSchema) -> Typed:
 
 
 def with_lookups(frame: DataFrame, step: Step, applying: Applying) -> DataFrame:
-    """The frame with the columns of every lookup the step reads. A second match is an error for selected rows; for all
-    active ones when the selector itself reads what is joined."""
+    """The frame with the columns of every lookup the step reads."""
     from tallybook.rows.joins import Join, attach
 
     if not step.lookups:
         return frame
-    own_selector = step.selector is not None and not tables_read(step.selector)
-    counts = applying.chosen(step.selector if own_selector else None)
+    counts = counted(step, applying, ())
     for lookup in step.lookups:
         read = (c for typed in step.expressions.values() for c in columns_read(typed) if c.table == lookup.alias)
         columns = list(dict.fromkeys(column.column for column in read))
@@ -39,6 +37,13 @@ def with_lookups(frame: DataFrame, step: Step, applying: Applying) -> DataFrame:
         other = applying.load(lookup.source)
         frame = attach(frame, other, join, counts, applying.compiler, step.seq)
     return frame
+
+
+def counted(step: Step, applying: Applying, beside: Collection[str]) -> Column | None:
+    """The rows for which a second match is an error, None for all: the selected ones; every active one when the
+    selector reads more than the tables that stand beside the rows already, for it would depend on the match."""
+    readable = step.selector is not None and tables_read(step.selector) <= set(beside)
+    return applying.chosen(step.selector if readable else None)
 
 
 def with_values(beside: DataFrame, values: Mapping[str, Column], step: Step) -> DataFrame:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import AliasChoices, Field
 
 from tallybook.expressions.check import Typed
-from tallybook.expressions.reads import columns_read, tables_read
+from tallybook.expressions.reads import columns_read
 from tallybook.expressions.scope import Scope
 from tallybook.model.base import Entity, Expression, NonEmpty, Text
 from tallybook.model.columns import ASSIGNABLE, NULL, RESERVED, UNKNOWN, ColumnType
 from tallybook.model.dataset import DatasetRef
 from tallybook.operations.base import Applying, Binding, Operation, Step, check_column_name, why_not_assignable
-from tallybook.operations.lookups import with_lookups, with_values
+from tallybook.operations.lookups import counted, with_lookups, with_values
 from tallybook.operations.schema import SourceTable
 
 if TYPE_CHECKING:
@@ -218,14 +218,11 @@ class UpdateStep(Step):
         return with_values(beside, values, self)
 
     def _joined(self, frame: DataFrame, applying: Applying) -> DataFrame:
-        """A second match is an error for selected rows; for all active ones when the selector itself reads a join."""
         from tallybook.rows.joins import Join, attach
 
         if not self.joins:
             return frame
-        aliases = {join.alias for join in self.joins}
-        own_selector = self.selector is not None and not (tables_read(self.selector) & aliases)
-        counts = applying.chosen(self.selector if own_selector else None)
+        counts = counted(self, applying, [lookup.alias for lookup in self.lookups])
         for join in self.joins:
             columns = self._columns_of(join.alias)
             frame = attach(
