@@ -292,7 +292,7 @@ def adopt(spark: Any) -> None:
     session = spark.newSession()
     SparkSession._instantiatedSession = session
     spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
-    SparkSession.stop = lambda self: None  # type: ignore[method-assign]
+    SparkSession.stop = lambda self: None  # type: ignore[method-assign]  # in this fork only
 
 
 if __name__ == "__main__":

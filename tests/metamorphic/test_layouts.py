@@ -112,5 +112,5 @@ def table(spark: SparkSession, rows: pa.Table) -> Table:
 
 
 def _read(spark: SparkSession, table: Table, format: str, path: Path) -> DataFrame:
-    source = FileSource(id="files", type=format, options=FileOptions(path_prefix="/"))  # type: ignore[arg-type]
+    source = FileSource(id="files", type=format, options=FileOptions(path_prefix="/"))  # type: ignore[arg-type]  # a Literal
     return read_all(spark, [Location(source, str(path))], table)

@@ -75,7 +75,7 @@ def test_a_retry_goes_on_where_the_run_failed(active: Books, monkeypatch: pytest
     def no_reports(*args: object, **options: object) -> object:
         if options["seq"] == 50:
             raise RunError([Problem("WriteFailed", "the disk is full")])
-        return real(*args, **options)  # type: ignore[arg-type]
+        return real(*args, **options)  # type: ignore[arg-type]  # passed on as they came
 
     monkeypatch.setattr(execute, "write", no_reports)
     with pytest.raises(RunError, match="the disk is full"):

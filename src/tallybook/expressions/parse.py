@@ -195,7 +195,7 @@ class _TreeBuilder(Transformer[Token, _Built]):
 
     def on_is_in(self, place: _Built, items: list[Node | list[Node]]) -> Node:
         subject, choices = items
-        return self._call(place, "IN", [subject, *choices])  # type: ignore[list-item, misc]
+        return self._call(place, "IN", [subject, *choices])  # type: ignore[list-item, misc]  # as above
 
     def on_between(self, place: _Built, items: list[Node]) -> Node:
         return self._call(place, "BETWEEN", items)
@@ -223,16 +223,16 @@ class _TreeBuilder(Transformer[Token, _Built]):
 
     def on_call(self, place: _Built, items: list[Token | list[Node]]) -> Node:
         args = items[1] if len(items) > 1 else []
-        return self._call(place, str(items[0]).upper(), args, operator=False)  # type: ignore[arg-type]
+        return self._call(place, str(items[0]).upper(), args, operator=False)  # type: ignore[arg-type]  # nodes
 
     def on_call_star(self, place: _Built, items: list[Token]) -> Node:
         return self._call(place, str(items[0]).upper(), [Star(span=self._span(place))], operator=False)
 
     def on_call_and(self, place: _Built, items: list[Token | list[Node]]) -> Node:
-        return self._call(place, "AND", items[1], operator=False)  # type: ignore[arg-type]
+        return self._call(place, "AND", items[1], operator=False)  # type: ignore[arg-type]  # nodes
 
     def on_call_or(self, place: _Built, items: list[Token | list[Node]]) -> Node:
-        return self._call(place, "OR", items[1], operator=False)  # type: ignore[arg-type]
+        return self._call(place, "OR", items[1], operator=False)  # type: ignore[arg-type]  # nodes
 
     def on_group(self, place: _Built, items: list[Node]) -> Node:
         node = items[0]
