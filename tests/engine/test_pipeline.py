@@ -93,6 +93,22 @@ def test_ids_are_ordered_as_the_rows_lie(spark: SparkSession, parquet: Path) -> 
     assert by_id == in_files
 
 
+def test_the_time_of_a_run_is_not_written_into_generated_code(
+    spark: SparkSession, parquet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two runs of a project share their code, so a session compiles it once."""
+    frame = make_pipeline(spark, parquet, SUMS).run(lambda _step, _frame: None)
+    adaptive = spark.conf.get("spark.sql.adaptive.enabled", "true")
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    try:
+        frame.select("*").explain("codegen")
+    finally:
+        spark.conf.set("spark.sql.adaptive.enabled", str(adaptive))
+    shown = capsys.readouterr().out
+    assert "Generated code" in shown
+    assert f"{int(NOW.timestamp())}000000L" not in shown
+
+
 def test_what_is_kept_is_let_go(spark: SparkSession, parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[DataFrame] = []
     keep = Pipeline.keep

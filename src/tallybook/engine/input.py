@@ -8,6 +8,7 @@ from tallybook.engine.facts import RunFacts
 from tallybook.engine.tables import Tables
 from tallybook.model.columns import DELETED, INTEGER, ROW_ID
 from tallybook.operations.schema import SourceTable, WorkingSchema
+from tallybook.rows import sql
 from tallybook.rows.ids import POSITION, RowIds
 from tallybook.rows.system import is_active, kept, shaped, untouched
 from tallybook.rows.temporal import of_period
@@ -50,5 +51,5 @@ def _system(frame: DataFrame, source: SourceTable, facts: RunFacts, ids: RowIds)
         source.dataset.id,
         source.table.name,
         facts.period.identifier,
-        facts.timestamp,
+        sql.moment(facts.timestamp, POSITION if POSITION in frame.columns else None),
     )

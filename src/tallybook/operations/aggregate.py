@@ -83,6 +83,7 @@ class AggregateStep(Step):
 
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
         from tallybook.rows import sql
+        from tallybook.rows.ids import hash_of
         from tallybook.rows.system import added, fresh, untouched
 
         beside = with_lookups(frame, self, applying)
@@ -96,7 +97,7 @@ class AggregateStep(Step):
             applying.input.dataset.id,
             applying.input.table.name,
             PERIOD if PERIOD in keys else sql.NULL,
-            applying.timestamp,
+            sql.moment(applying.timestamp, hash_of(keys)),
         )
         own = untouched([*self.grouping.results, *(key for key in keys if key in self.after.business)])
         return added(frame, summary, self.after.columns, made | own)

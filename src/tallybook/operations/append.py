@@ -165,17 +165,18 @@ class AppendStep(Step):
 
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
         from tallybook.rows import sql
+        from tallybook.rows.ids import POSITION, hash_of
         from tallybook.rows.system import added, fresh
 
         compiler = applying.compiler
         rows = applying.load(self.source)
         if self.condition is not None:
             rows = rows.filter(compiler.column(self.condition))
-        ids, period = applying.ids.of_rows(self.seq), PERIOD
+        ids, number, period = applying.ids.of_rows(self.seq), POSITION, PERIOD
         if self.grouping is not None:
             keys = [key.column for key in self.grouping.keys]
             rows = grouped(rows, self.grouping, self.before.columns, compiler)
-            ids = applying.ids.of_groups(self.seq, keys)
+            ids, number = applying.ids.of_groups(self.seq, keys), hash_of(keys)
             period = PERIOD if PERIOD in keys else sql.text(compiler.period)
         made = fresh(
             self.seq,
@@ -183,7 +184,7 @@ class AppendStep(Step):
             self.source.dataset.id,
             self.source.table.name,
             period,
-            applying.timestamp,
+            sql.moment(applying.timestamp, number),
         )
         columns = self.after.columns
         incoming = {name: sql.typed(sql.name(name), columns[name]) for name in self.incoming}

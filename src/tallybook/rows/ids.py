@@ -26,6 +26,11 @@ _TIE_BITS = 12
 _HASH_MASK = 2**50 - 1
 
 
+def hash_of(keys: Sequence[str]) -> str:
+    """A number that follows from the key of a group; two keys may share one."""
+    return f"xxhash64({', '.join(map(sql.name, keys))})"
+
+
 @dataclass(frozen=True)
 class RowIds:
     """Makes the ids of one run."""
@@ -45,7 +50,7 @@ class RowIds:
         them, so that two keys never get one number.
         """
         names = ", ".join(map(sql.name, keys))
-        hashed = f"(xxhash64({names}) & {_HASH_MASK}L)"
+        hashed = f"({hash_of(keys)} & {_HASH_MASK}L)"
         rank = f"(row_number() OVER (PARTITION BY {hashed} ORDER BY {names}) - 1)"
         return self._id(seq, f"(shiftleft({hashed}, {_TIE_BITS}) | {rank})")
 

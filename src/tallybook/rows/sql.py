@@ -27,9 +27,14 @@ def text(value: str) -> str:
     return f"decode(X'{value.encode().hex()}', 'UTF-8')"
 
 
-def moment(value: datetime) -> str:
-    """A timestamp literal, in UTC."""
-    return f"TIMESTAMP_LTZ '{value.astimezone(UTC).isoformat()}'"
+def moment(value: datetime, number: str | None = None) -> str:
+    """A timestamp literal, in UTC.
+
+    `number`, any whole number of a row, keeps Spark from writing the timestamp into the code it generates. It would be
+    other code in every run, and a session that runs often would compile and warm it up each time.
+    """
+    literal = f"TIMESTAMP_LTZ '{value.astimezone(UTC).isoformat()}'"
+    return literal if number is None else f"get(array({literal}, {literal}), int({number} < 0))"
 
 
 def typed(value: str, type: ColumnType) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -41,7 +40,7 @@ def null(type: ColumnType) -> Column:
 
 
 def kept(
-    present: Collection[str], row_id: str, dataset_id: str, table: str, period: str, timestamp: datetime
+    present: Collection[str], row_id: str, dataset_id: str, table: str, period: str, moment: str
 ) -> dict[str, str]:
     """System columns of input rows: what the source has is kept, the rest is filled in."""
 
@@ -53,8 +52,8 @@ def kept(
         SOURCE_DATASET_ID: sql.text(dataset_id),
         SOURCE_TABLE: sql.text(table),
         OPERATION_SEQ: "0",
-        CREATED_AT: own(CREATED_AT, sql.moment(timestamp)),
-        UPDATED_AT: own(UPDATED_AT, sql.moment(timestamp)),
+        CREATED_AT: own(CREATED_AT, moment),
+        UPDATED_AT: own(UPDATED_AT, moment),
         DELETED: own(DELETED, "false"),
         LABELS: own(LABELS, "''"),
         PERIOD: own(PERIOD, sql.text(period)),
@@ -62,9 +61,9 @@ def kept(
     }
 
 
-def fresh(seq: int, row_id: str, dataset_id: str, table: str, period: str, timestamp: datetime) -> dict[str, str]:
+def fresh(seq: int, row_id: str, dataset_id: str, table: str, period: str, moment: str) -> dict[str, str]:
     """System columns of rows an operation makes."""
-    return kept((), row_id, dataset_id, table, "", timestamp) | {OPERATION_SEQ: str(seq), PERIOD: period}
+    return kept((), row_id, dataset_id, table, "", moment) | {OPERATION_SEQ: str(seq), PERIOD: period}
 
 
 def shaped(frame: DataFrame, columns: Mapping[str, ColumnType], values: Mapping[str, str]) -> DataFrame:
