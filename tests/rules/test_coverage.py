@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -25,6 +26,7 @@ RULES = {
 """The ids of the source documents, and for lists without ids the ones they go by here."""
 
 
+@cache
 def marked_tests() -> dict[str, list[str]]:
     """Read from the `@rule(...)` marks, wherever in the tests they stand."""
     found: dict[str, list[str]] = {}

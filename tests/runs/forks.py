@@ -87,11 +87,12 @@ def _die_at(moment: str) -> None:
 
 
 def _serve() -> None:
+    from tests.conftest import TINY
+
     from tallybook.engine.session import get_session
     from tallybook.model.settings import SparkSettings
 
-    conf = {"spark.driver.memory": "512m", "spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
-    spark = get_session(SparkSettings(master="local[2]", conf=conf))
+    spark = get_session(SparkSettings(master="local[2]", conf=TINY))
     for line in sys.stdin:
         jobs = [Job(**each) for each in json.loads(line)]
         print(json.dumps(_all(spark, jobs)), flush=True)

@@ -18,7 +18,10 @@ FILES = {
         name: tiny
         spark:
           master: local[2]
-          conf: {spark.driver.memory: 512m, spark.sql.shuffle.partitions: "2", spark.ui.enabled: "false"}
+          conf:
+            spark.driver.memory: 512m
+            spark.driver.extraJavaOptions: -XX:TieredStopAtLevel=1
+            spark.sql.shuffle.partitions: "2"
         """,
     "data/sales/2026-01.csv": "id,region,amount\na,EMEA,10\nb,APAC,20\nc,EMEA,0\n",
     "data/sales/2026-02.csv": "id,region,amount\nd,EMEA,5\n",

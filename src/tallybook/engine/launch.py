@@ -38,10 +38,12 @@ _JVM = {
     "spark.driver.defaultJavaOptions": "-Duser.timezone=UTC -Xss4m",
     "spark.executor.defaultJavaOptions": "-Duser.timezone=UTC -Xss4m",
     "spark.ui.showConsoleProgress": "false",
+    "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""A deep expression needs a deep stack. Debugging would note the Python line of every column built, in ten calls to
-the JVM: half the time of a plan."""
+"""A deep expression needs a deep stack. A month end makes a hundred pieces of code, all that Spark would keep: it would
+compile each anew in the next run. Debugging would note the Python line of every column built, in ten calls to the JVM:
+half the time of a plan."""
 _LARGEST_HEAP_MIB = 31 * 1024
 """With more, a JVM needs longer pointers and holds less."""
 _CONNECT_SECONDS = 30
