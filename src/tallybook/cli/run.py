@@ -32,7 +32,7 @@ def run(
         typer.Option(formats=["%Y-%m-%d"], help="The date bitemporal data is read at; by default the period's first."),
     ] = None,
     show: Annotated[int, typer.Option(min=0, metavar="N", help="Print the first N rows of each output.")] = 0,
-    retry: Annotated[str | None, typer.Option(metavar="RUN", help="Continue a failed run.")] = None,
+    retry: Annotated[str | None, typer.Option(metavar="RUN", help="Continue a failed or cancelled run.")] = None,
     reopen_reason: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Why a closed period is run again; kept with the run.")
     ] = None,
