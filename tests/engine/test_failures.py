@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from tests.rules.kit import NOW, aggregate, delete, orders, update
+from tests.rules.kit import NOW, aggregate, append, delete, orders, update
 
 from tallybook.engine.facts import RunFacts
 from tallybook.engine.failures import explain_failure
@@ -99,3 +99,49 @@ def test_two_matches_name_alias_and_key(spark: SparkSession, explained: Explain)
     problem = explained(orders(spark, ("A", "EMEA", "on", 10, 1)), operation, other=other)
     assert (problem.type, problem.seq) == ("JoinNotUnique", 10)
     assert problem.message == "'o' has more than one matching row for key 'A'"
+
+
+def joining(on: str, selector: str | None = None, **assignments: str) -> dict[str, Any]:
+    """An update beside the frame `other`, read as `o`."""
+    operation = update(selector, **assignments)
+    operation["arguments"]["joins"] = [{"alias": "o", "dataset_id": "other", "on": on}]
+    return operation
+
+
+def test_a_new_column_computed_beside_a_join(spark: SparkSession, explained: Explain) -> None:
+    other = spark.createDataFrame([("A", 9_000_000_000_000_000_000)], "id string, v bigint")
+    frame = orders(spark, ("A", "EMEA", "on", 10, 1))
+    problem = explained(frame, joining("order_id = o.id", x="1", double="o.v * 2"), other=other)
+    assert (problem.type, problem.path) == ("EvaluationError", "arguments.assignments[1].expression")
+    assert problem.message.startswith("column 'double': ")
+
+
+def test_a_sum_is_blamed_not_the_selector_before_it(spark: SparkSession, explained: Explain) -> None:
+    big = spark.createDataFrame([("a", Decimal("9" * 38)), ("a", Decimal("9" * 38))], "k string, v decimal(38,0)")
+    problem = explained(big, aggregate(["k"], "v > 0", total="SUM(v)"))
+    assert (problem.seq, problem.path) == (10, "arguments.aggregations[0].expression")
+    aggregation = {"group_by": ["k"], "aggregations": [{"column": "v", "expression": "SUM(v)"}]}
+    more = append("more", source_selector="v > 0", aggregation=aggregation)
+    problem = explained(big.limit(0), more, more=big)
+    assert (problem.seq, problem.path) == (10, "arguments.aggregation.aggregations[0].expression")
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        update("TO_INTEGER(region) = 1", x="1"),
+        aggregate(["region"], "TO_INTEGER(region) = 1", n="COUNT(*)"),
+        delete("TO_INTEGER(region) = 1"),
+    ],
+    ids=["update", "aggregate", "delete"],
+)
+def test_a_selector_that_fails_is_blamed(spark: SparkSession, explained: Explain, operation: dict[str, Any]) -> None:
+    problem = explained(orders(spark, ("A", "EMEA", "on", 10, 1)), operation)
+    assert (problem.type, problem.seq, problem.path) == ("EvaluationError", 10, "selector")
+
+
+def test_a_value_that_does_not_fit_the_column_it_is_appended_to(spark: SparkSession, explained: Explain) -> None:
+    frame = spark.createDataFrame([(Decimal("1.00"),)], "v decimal(5,2)")
+    wide = spark.createDataFrame([(Decimal("123456.000000"),)], "v decimal(18,6)")
+    problem = explained(frame, append("wide"), update(x="1"), wide=wide)
+    assert (problem.type, problem.seq, problem.operation) == ("EvaluationError", 10, "step 1")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from tallybook.expressions.parse import parse
 from tallybook.expressions.tree import ColumnName
-from tallybook.model.columns import ALIASES, NULL, RESERVED, ColumnType
+from tallybook.model.columns import ALIASES, NULL, RESERVED, VALIDITY_COLUMNS, ColumnType
 from tallybook.model.dataset import Dataset, Table
 from tallybook.operations.aggregate import Aggregate
 from tallybook.operations.append import Append
@@ -22,6 +23,8 @@ from .readings import at_start, attempt, needed
 from .tables import Rows, Run, Types, Working, joined_view, matched, with_lookups
 from .values import FailedError, RefusedError, goes_into, put
 
+Joined = tuple[Dataset, Table, View, Callable[[Row], bool]]
+"""A joined table: whose, which, how its columns are read, and when a row matches."""
 Written = tuple[list[str], Rows]
 """What an output writes: its columns in order, and the rows."""
 
@@ -65,20 +68,22 @@ def update(operation: Update, working: Working, run: Run) -> Working:
     if not assignments:
         raise RefusedError("EmptyAssignments")
     views = list(working.views(run))
-    joins = []
-    lookups_read: set[str] = set()
+    joins: dict[str, Joined] = {}
+    read_by: dict[str, set[str]] = {}
     for join in operation.arguments.joins:
         dataset = run.dataset(join)
-        if join.alias in {view.name for view in views}:
+        if join.alias.lower() in {view.name.lower() for view in views}:
             raise RefusedError("DuplicateColumn")
         views.append(joined_view(join.alias, dataset.main_table))
         context = run.context(views)
-        joins.append((dataset, dataset.main_table, views[-1], condition(join.on, context)))
-        lookups_read |= context.reads
+        joins[join.alias] = (dataset, dataset.main_table, views[-1], condition(join.on, context))
+        read_by[join.alias] = context.reads
     context = replace(run.context(views), branch=operation.selector is not None)
     select = condition(operation.selector, replace(context, branch=False))
-    by_join = bool(context.reads & {join.alias for join in operation.arguments.joins})
-    by_lookup = bool(context.reads)
+    # The tables on whose match it depends whether a row is selected: the selector's, and what their conditions read.
+    decisive = set(context.reads)
+    for alias in reversed(joins):
+        decisive |= read_by[alias] if alias in decisive else set()
     _no_duplicates([each.column for each in assignments])
     columns: dict[str, tuple[ColumnType, Meaning]] = {}
     for assignment in assignments:
@@ -90,23 +95,24 @@ def update(operation: Update, working: Working, run: Run) -> Working:
         columns[assignment.column] = (type, meaning)
         if meaning.constant and not context.branch:
             at_start(_value, meaning, {}, type)
-    beside = with_lookups(working, run, context.reads | lookups_read)
+    read = context.reads.union(*read_by.values())
 
-    def joined(row: Row) -> Row:
-        for dataset, table, view, on in joins:
-            row = matched(row, dataset, table, view, on, run)
-        return row
+    def beside(tables: set[str]) -> Callable[[Row], Row]:
+        look_up = with_lookups(working, run, tables)
+        chosen = [join for alias, join in joins.items() if alias in tables]
+        return lambda row: reduce(lambda wide, join: matched(wide, *join, run), chosen, look_up(row))
+
+    deciding, others = beside(decisive), beside(read.union(joins) - decisive)
 
     def updated(row: Row) -> Row:
         before = {**dict.fromkeys(columns), **row}
         if not is_active(row):
             return before
-        wide = joined(beside(row)) if by_join else beside(row) if by_lookup else row
+        wide = deciding(row)
         chosen = attempt(select, wide)
         if chosen is False:
             return before
-        wide = wide if by_join or by_lookup else beside(row)
-        wide = wide if by_join else joined(wide)
+        wide = others(wide)
         if isinstance(chosen, FailedError):
             in_doubt = [*columns, *(["_updated_at"] if row["_updated_at"] != run.timestamp else [])]
             return {**before, **dict.fromkeys(in_doubt, chosen)}
@@ -177,19 +183,15 @@ def aggregate(operation: Aggregate, working: Working, run: Run) -> Working:
             raise RefusedError("SystemColumn")
         _column_name(name, working)
         types[name] = _type_for(name, meaning, working.business)
-    beside = with_lookups(working, run, context.reads | read)
-    active = [row for row in working.rows if is_active(row)]
-    table = working.input.main_table
-    if context.reads:
-        chosen = [row for row in map(beside, active) if select(row)]
-    else:
-        chosen = [beside(row) for row in active if select(row)]
-    summary = _summaries(
-        _groups(chosen, keys),
-        results,
-        types,
-        lambda group: run.made(operation.seq, working.input, table, group.keys.get("_period")),
-    )
+    deciding, others = with_lookups(working, run, context.reads), with_lookups(working, run, read - context.reads)
+    wide = [deciding(row) for row in working.rows if is_active(row)]
+    chosen = [others(row) for row in wide if select(row)]
+
+    def system(group: Group) -> Row:
+        made = run.made(operation.seq, working.input, working.input.main_table, group.keys.get("_period"))
+        return {**made, **{key: value for key, value in group.keys.items() if key in VALIDITY_COLUMNS}}
+
+    summary = _summaries(_groups(chosen, keys), results, types, system)
     after = replace(working, business={**working.business, **types})
     return replace(after, rows=_completed([*working.rows, *summary], after.columns))
 

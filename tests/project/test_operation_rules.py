@@ -109,6 +109,23 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "AggregateMisplaced",
         "arguments.assignments[0].expression",
     ),
+    "a named selector in a join": (
+        "- {seq: 1, name: Join, type: update, arguments: {joins: [{alias: b, dataset_id: budgets, on: '{{a}}'}], "
+        "assignments: [{column: x, expression: b.amount}]}}",
+        "ExpressionParseError",
+        "arguments.joins[0].on",
+    ),
+    "an alias that is the table's name in other case": (
+        "- {seq: 1, name: Join, type: update, arguments: {joins: [{alias: Orders, dataset_id: budgets, "
+        "on: 'region = Orders.region'}], assignments: [{column: x, expression: '1'}]}}",
+        "DuplicateColumn",
+        "arguments.joins[0].alias",
+    ),
+    "NULL alone as result": (
+        aggregate("region", "note", "IF(COUNT(*) > 1, NULL, NULL)"),
+        "TypeMismatch",
+        "arguments.aggregations[0].expression",
+    ),
     "a selector that is a number": (update("x", "1", "quantity"), "InvalidSelector", "selector"),
     "a system column as result": (
         aggregate("region", "_labels", "MAX_AGG(order_id)"),

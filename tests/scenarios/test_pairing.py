@@ -68,3 +68,14 @@ def test_the_choice_is_the_cheapest(costs: list[list[int]]) -> None:
     assert len(set(chosen)) == len(costs)
     least = min(sum(costs[i][j] for i, j in enumerate(order)) for order in permutations(range(4), len(costs)))
     assert sum(costs[i][j] for i, j in enumerate(chosen)) == least
+
+
+def test_many_equal_rows() -> None:
+    rows = [{"x": 1}] * 1200
+    assert pair(rows, rows, ()) == ([], [])
+
+
+def test_one_newcomer_moves_all_the_others() -> None:
+    actual = [{"x": i, "y": i + 1} for i in range(1200)]
+    expected = [{"y": i + 1} if i % 2 else {"x": i} for i in range(1200)]
+    assert pair(expected, actual, ()) == ([], [])

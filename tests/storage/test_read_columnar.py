@@ -14,7 +14,7 @@ from tallybook.errors import RunError
 from tallybook.model.datasource import CatalogSource, DatabaseOptions, DatabaseSource
 from tallybook.model.location import Location
 from tallybook.rows.ids import POSITION
-from tallybook.storage import base, exists, read, read_all
+from tallybook.storage import base, read, read_all
 from tallybook.storage.files import stated_columns
 
 
@@ -148,7 +148,6 @@ def test_missing_places(spark, refused, place, table, tmp_path):
     (tmp_path / "empty/_hidden").mkdir(parents=True)
     for target in (tmp_path / "no.parquet", tmp_path / "empty", tmp_path / "no*"):
         location = place("parquet", target, resolver="by-month", rule="monthly")
-        assert not exists(spark, location)
         problem = refused(location, table(id="integer"))
         assert problem.type == "DataNotFound"
         assert all(fact in problem.message for fact in ("by-month", "monthly", str(target)))
@@ -184,10 +183,10 @@ def test_orc(rows, refused, place, table, tmp_path):
 def test_catalog_tables(spark, rows, refused, table):
     spark.range(3).selectExpr("id", "cast(id as double) amount").createOrReplaceTempView("stored_orders")
     location = Location(CatalogSource(id="warehouse", type="spark_catalog"), "stored_orders")
-    assert exists(spark, location)
     assert sorted(rows(location, table(id="integer"))) == [(0,), (1,), (2,)]
     assert refused(location, table(amount="decimal")).type == "SchemaMismatch"
     assert refused(Location(location.source, "no_such_table"), table(id="integer")).type == "DataNotFound"
+    assert refused(Location(location.source, "orders_2026-01"), table(id="integer")).type == "DataNotFound"
 
 
 def test_databases_are_not_read_yet(spark, table):

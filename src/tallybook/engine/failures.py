@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -41,14 +41,25 @@ def explain_failure(error: PySparkException, pipeline: Pipeline, at: Step | None
     if raised is not None and raised["type"] == "JoinNotUnique":
         return _join_not_unique(raised, pipeline.steps)
     if raised is not None:
-        return diagnose(pipeline.spark, raised, pipeline.tables.reads)
+        return _bad_data(raised, pipeline)
     if not (error.getSqlState() or "").startswith(_DATA_EXCEPTION):
         return _of_step(Problem("InternalError", f"Spark failed: {_sentence(error)}"), at)
     return _Blame(pipeline).find(at) or _of_step(Problem("EvaluationError", _reason(error)), at)
 
 
 def _of_step(problem: Problem, step: Step | None) -> Problem:
-    return problem if step is None else problem.within(seq=step.seq, operation=step.name)
+    return problem if step is None else step.own(problem)
+
+
+def _bad_data(raised: dict[str, str], pipeline: Pipeline) -> Problem:
+    """A value that cannot be, told as the problem of the operation that loads its table; the input has none."""
+    reads = pipeline.tables.reads
+    problem = diagnose(pipeline.spark, raised, [(place, source.table) for place, source in reads])
+    asked = raised.get("location"), raised.get("table")
+    loaded = {source for place, source in reads if (place.target, source.table.name) == asked}
+    if pipeline.input in loaded:
+        return problem
+    return _of_step(problem, next((step for step in pipeline.steps if loaded.intersection(step.sources)), None))
 
 
 def _join_not_unique(raised: dict[str, str], steps: Sequence[Step]) -> Problem:
@@ -81,7 +92,10 @@ class _Blame:
             return None
         if culprit is None:
             return self._expression(at, *stages[-1]) if isinstance(at, OutputStep) else None
-        return self._expression(steps[culprit - 1], *stages[culprit - 1])
+        step = steps[culprit - 1]
+        error = _failure(stages[culprit][0])
+        known = self._expression(step, *stages[culprit - 1])
+        return known or (_of_step(Problem("EvaluationError", _reason(error)), step) if error else None)
 
     def _first_failing(self, frames: Sequence[DataFrame]) -> int | None:
         """A frame contains all before it, so the first that fails can be found by halving."""
@@ -104,6 +118,7 @@ class _Blame:
         return None
 
     def _result(self, step: Step, before: DataFrame, applying: Applying) -> DataFrame:
+        applying = replace(applying, all_stamped=False)  # so that a selector is asked even where nothing is assigned
         if isinstance(step, OutputStep):
             return step.projected(before, applying)
         return step.apply(before, applying)

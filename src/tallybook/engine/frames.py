@@ -28,6 +28,7 @@ from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import bind_project
 from tallybook.project.catalog import Catalog
 from tallybook.project.model import AnyOperation, ProjectHead
+from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
 from tallybook.source import path_text
 
@@ -52,7 +53,7 @@ class FrameTables:
         return False
 
     @property
-    def reads(self) -> Sequence[tuple[Location, Table]]:
+    def reads(self) -> Sequence[tuple[Location, SourceTable]]:
         return []
 
 
@@ -147,6 +148,7 @@ def conformed(frame: DataFrame, dataset: Dataset) -> DataFrame:
     types = dataset.main_table.business_types
 
     def column(name: str) -> Column:
-        return cast(F.col(f"`{name}`"), types[name]).alias(name) if name in types else F.col(f"`{name}`")
+        own = F.col(sql.name(name))
+        return cast(own, types[name]).alias(name) if name in types else own
 
     return frame.select(*(column(name) for name in frame.columns))

@@ -75,9 +75,9 @@ class LocalTables:
         return False
 
     @property
-    def reads(self) -> Sequence[tuple[Location, Table]]:
-        given = ((self.given.get(_key(source)), source.table) for source in self.sources)
-        return [(place, table) for place, table in given if isinstance(place, Location)]
+    def reads(self) -> Sequence[tuple[Location, SourceTable]]:
+        given = ((self.given.get(_key(source)), source) for source in self.sources)
+        return [(place, source) for place, source in given if isinstance(place, Location)]
 
 
 def _key(source: SourceTable) -> Key:

@@ -34,11 +34,6 @@ class Plan:
     """Of each output, by seq."""
 
     @property
-    def ranks(self) -> dict[int, int]:
-        """The rank of each operation; the input has rank 0."""
-        return {0: 0} | {step.seq: rank for rank, step in enumerate(self.steps, start=1)}
-
-    @property
     def unnumbered(self) -> frozenset[SourceTable]:
         """Tables whose rows get no id, because they are joined only: no expression can read the id of a joined row."""
         rows_of = {self.input} | {step.source for step in self.steps if isinstance(step, AppendStep)}

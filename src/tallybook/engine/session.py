@@ -29,6 +29,8 @@ NEEDS = {
     "spark.sql.ansi.enabled": ("true",),
     "spark.sql.decimalOperations.allowPrecisionLoss": ("true",),
     "spark.sql.lateralColumnAlias.enableImplicitResolution": ("false",),
+    "spark.sql.files.ignoreCorruptFiles": ("false",),
+    "spark.sql.files.ignoreMissingFiles": ("false",),
 }
 """The settings results depend on, each with the values that mean the same; the first is the one we set."""
 

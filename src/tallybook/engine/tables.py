@@ -11,7 +11,6 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from tallybook.engine.plan import Plan
-from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
 from tallybook.operations.schema import SourceTable
@@ -39,7 +38,7 @@ class Tables(Protocol):
         ...
 
     @property
-    def reads(self) -> Sequence[tuple[Location, Table]]:
+    def reads(self) -> Sequence[tuple[Location, SourceTable]]:
         """The places read, for diagnosing a value that cannot be."""
         ...
 
@@ -89,5 +88,5 @@ class LocatedTables:
         return all(size is not None for size in sizes) and sum(filter(None, sizes)) <= _SMALL_BYTES
 
     @property
-    def reads(self) -> Sequence[tuple[Location, Table]]:
-        return [(place, source.table) for source, places in self.locations.items() for place in places]
+    def reads(self) -> Sequence[tuple[Location, SourceTable]]:
+        return [(place, source) for source, places in self.locations.items() for place in places]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tallybook.errors import Problem, did_you_mean
@@ -18,7 +18,7 @@ class ScopeTable:
     """A table in sight: the working dataset, a lookup, a join alias or an append source.
 
     `hidden` columns can be read as `table.column` only: system columns of joined tables, which would otherwise
-    make every bare `_labels` ambiguous. `prefix` tells apart columns of tables joined to the working rows.
+    make every bare `_labels` ambiguous. `joined` tells them from columns of the working rows themselves.
     """
 
     name: str
@@ -115,8 +115,3 @@ def _found(table: ScopeTable, column: str) -> Resolved:
 
 def _not_found(name: ColumnName, message: str, hint: str | None) -> Problem:
     return Problem("ColumnNotFound", message, hint, name.span.place)
-
-
-def visible_names(tables: Iterable[ScopeTable]) -> list[str]:
-    """`table.column` of everything in sight, for suggestions."""
-    return [f"{table.name}.{column}" for table in tables for column in table.columns]

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import AliasChoices, Field
 
 from tallybook.expressions.check import Typed
-from tallybook.model.columns import PERIOD, RESERVED, UNKNOWN, ColumnType
-from tallybook.operations.base import Applying, Binding, Operation, Step, check_column_name, why_not_assignable
+from tallybook.model.columns import PERIOD, RESERVED, UNKNOWN, VALIDITY_COLUMNS, ColumnType
+from tallybook.operations.base import (
+    Applying,
+    Binding,
+    Operation,
+    Step,
+    check_column_name,
+    type_of_new_column,
+    why_not_assignable,
+)
+from tallybook.operations.delete import DeleteStep
 from tallybook.operations.grouping import BoundGrouping, Grouping, bind_grouping, grouped, sums_integers
 from tallybook.operations.lookups import with_lookups
 from tallybook.operations.schema import WorkingSchema
@@ -46,7 +55,7 @@ class Aggregate(Operation, type="aggregate"):
             elif check_column_name(binding, name, *path, "column"):
                 existing = binding.before.business.get(name)
                 if existing is None:
-                    after = after.with_column(name, typed.type if typed else UNKNOWN)
+                    after = after.with_column(name, type_of_new_column(binding, name, typed, *path))
                 elif typed is not None and existing != UNKNOWN:
                     _check_fits(name, typed, existing, binding, *path)
         return after
@@ -76,7 +85,8 @@ class AggregateStep(Step):
     @property
     def alone(self) -> dict[str, Step]:
         results = self.grouping.alone("arguments").items()
-        return super().alone | {path: replace(self, grouping=grouping) for path, grouping in results}
+        selecting = DeleteStep(self.seq, self.name, self.selector, self.before, self.before)
+        return selecting.alone | {path: replace(self, grouping=grouping) for path, grouping in results}
 
     def column_at(self, path: str) -> str | None:
         return self.grouping.column_at(path, "arguments")
@@ -99,5 +109,6 @@ class AggregateStep(Step):
             PERIOD if PERIOD in keys else sql.NULL,
             sql.moment(applying.timestamp, hash_of(keys)),
         )
-        own = untouched([*self.grouping.results, *(key for key in keys if key in self.after.business)])
+        kept = [key for key in keys if key in self.after.business or key in VALIDITY_COLUMNS]
+        own = untouched([*self.grouping.results, *kept])
         return added(frame, summary, self.after.columns, made | own)

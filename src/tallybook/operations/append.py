@@ -147,11 +147,12 @@ class AppendStep(Step):
 
     @property
     def alone(self) -> dict[str, Step]:
+        choosing: dict[str, Step] = dict.fromkeys(super().alone, replace(self, grouping=None, incoming={}))
         if self.grouping is None:
-            return super().alone
+            return choosing
         results = self.grouping.alone("arguments.aggregation").items()
         keys = {key.column: self.incoming[key.column] for key in self.grouping.keys if key.column in self.incoming}
-        return super().alone | {
+        return choosing | {
             path: replace(self, grouping=one, incoming=keys | {name: self.incoming[name] for name in one.results})
             for path, one in results
         }

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 from pydantic import AliasChoices, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from tallybook.errors import Problem, ProblemError
+from tallybook.errors import PROBLEM_TYPES, Problem, ProblemError
 from tallybook.expressions.check import Checker, Typed, condition_hint
 from tallybook.expressions.parse import parse, parse_selector
 from tallybook.expressions.reads import tables_read
 from tallybook.expressions.scope import Scope
 from tallybook.model.base import IDENTIFIER_PATTERN, Entity, Expression, Id, NonEmpty, Text
-from tallybook.model.columns import BOOLEAN, NULL, UPDATED_AT, ColumnType
+from tallybook.model.columns import BOOLEAN, NULL, UNKNOWN, UPDATED_AT, ColumnType
 from tallybook.model.dataset import Dataset, DatasetRef
 from tallybook.operations.schema import LookupTable, SourceTable, WorkingSchema
 from tallybook.source import Place, SourceText, path_text
@@ -131,15 +131,16 @@ class Binding:
         """The operation's own selector; None without one, or when it is wrong."""
         return self.condition(self.operation.selector, self.before.scope(), "selector")
 
-    def condition(self, text: str | None, scope: Scope, *path: str | int) -> Typed | None:
-        """A checked condition in which `{{NAME}}` may be used."""
+    def condition(self, text: str | None, scope: Scope, *path: str | int, named: bool = True) -> Typed | None:
+        """A checked condition; `named` says whether `{{NAME}}` may be used in it."""
         if text is None and self.text_at(path) is None:
             return None
         if text is None or not text.strip():
             self.report("InvalidSelector", "the selector is blank", *path, hint="leave it out to take all rows")
             return None
         source = self.source_text(text, path)
-        typed = self._typed(lambda: parse_selector(source, self.selectors), Checker(scope), path)
+        read = (lambda: parse_selector(source, self.selectors)) if named else (lambda: parse(source))
+        typed = self._typed(read, Checker(scope), path)
         if typed is not None and typed.type not in (BOOLEAN, NULL):
             message = f"the condition is {typed.type}, not true or false"
             place = source.at(0, len(source.text))
@@ -251,6 +252,11 @@ class Step:
         """The column an expression fills."""
         return None
 
+    def own(self, problem: Problem) -> Problem:
+        """A problem told as this operation's; those of an append have a code."""
+        code = PROBLEM_TYPES[problem.type].append_code if self.type == "append" else None
+        return problem.within(seq=self.seq, operation=self.name, code=code)
+
     def join_condition(self, alias: str) -> Typed | None:
         """The condition of one of its joins, if it has that alias."""
         return None
@@ -258,6 +264,22 @@ class Step:
     @abstractmethod
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
         """The working dataset after it."""
+
+
+def type_of_new_column(binding: Binding, column: str, value: Typed | None, *path: str | int) -> ColumnType:
+    """The type of a column that a value makes; NULL alone has none to give."""
+    if value is None:
+        return UNKNOWN
+    if value.type != NULL:
+        return value.type
+    binding.report(
+        "TypeMismatch",
+        f"NULL alone does not say what type the new column '{column}' has",
+        *path,
+        "expression",
+        hint="say the type: TO_STRING(NULL), TO_DECIMAL(NULL), …",
+    )
+    return UNKNOWN
 
 
 def check_column_name(binding: Binding, name: str, *path: str | int) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tallybook.expressions.scope import Scope, ScopeTable
-from tallybook.model.columns import ALIASES, PERIOD, VALID_FROM, VALID_TO, ColumnType
+from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, ColumnType
 from tallybook.model.dataset import Dataset, Table
 
 
@@ -65,8 +65,3 @@ class WorkingSchema:
     def with_column(self, name: str, type: ColumnType) -> WorkingSchema:
         """With a business column added at the end, or retyped where it is."""
         return replace(self, business={**self.business, name: type})
-
-    def system_name(self, name: str) -> str | None:
-        """The system column meant by a name, aliases included."""
-        name = ALIASES.get(name, name)
-        return name if name in self.system else None

@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import AliasChoices, Field
 
 from tallybook.expressions.check import Typed
-from tallybook.expressions.reads import columns_read
 from tallybook.expressions.scope import Scope
 from tallybook.model.base import Entity, Expression, NonEmpty, Text
-from tallybook.model.columns import ASSIGNABLE, NULL, RESERVED, UNKNOWN, ColumnType
+from tallybook.model.columns import ASSIGNABLE, RESERVED, UNKNOWN, ColumnType
 from tallybook.model.dataset import DatasetRef
-from tallybook.operations.base import Applying, Binding, Operation, Step, check_column_name, why_not_assignable
-from tallybook.operations.lookups import counted, with_lookups, with_values
+from tallybook.operations.base import (
+    Applying,
+    Binding,
+    Operation,
+    Step,
+    check_column_name,
+    type_of_new_column,
+    why_not_assignable,
+)
+from tallybook.operations.lookups import Beside, attached, lookups_of, with_values
 from tallybook.operations.schema import SourceTable
 
 if TYPE_CHECKING:
@@ -73,15 +80,6 @@ class Update(Operation, type="update"):
 
 
 @dataclass(frozen=True)
-class BoundJoin:
-    """A runtime join whose condition is checked."""
-
-    alias: str
-    source: SourceTable
-    on: Typed
-
-
-@dataclass(frozen=True)
 class BoundAssignment:
     """A column, its type, and the checked value; the value is missing when it is wrong."""
 
@@ -90,14 +88,13 @@ class BoundAssignment:
     value: Typed | None
 
 
-def _bind_joins(joins: Sequence[RuntimeJoin], binding: Binding) -> tuple[list[BoundJoin], Scope]:
+def _bind_joins(joins: Sequence[RuntimeJoin], binding: Binding) -> tuple[list[Beside], Scope]:
     """The joins in order; each condition sees the working columns, the lookups, earlier aliases and its own."""
     scope = binding.before.scope()
     bound = []
     for index, join in enumerate(joins):
         path = ("arguments", "joins", index)
-        taken = next((table.name for table in scope.tables if table.name == join.alias), None)
-        if taken is not None:
+        if join.alias.lower() in {table.name.lower() for table in scope.tables}:
             binding.report(
                 "DuplicateColumn",
                 f"the alias '{join.alias}' is already the name of a table, lookup or join here",
@@ -111,9 +108,9 @@ def _bind_joins(joins: Sequence[RuntimeJoin], binding: Binding) -> tuple[list[Bo
             scope = scope.with_open_table(join.alias)
             continue
         scope = scope.with_table(source.scope(join.alias, joined=True))
-        on = binding.condition(join.on, scope, *path, "on")
+        on = binding.condition(join.on, scope, *path, "on", named=False)
         if on is not None:
-            bound.append(BoundJoin(join.alias, source, on))
+            bound.append(Beside(join.alias, source, on))
     return bound, scope
 
 
@@ -146,19 +143,10 @@ def _bind_assignments(assignments: Sequence[Assignment], scope: Scope, binding: 
 def _target_type(column: str, value: Typed | None, binding: Binding, *path: str | int) -> ColumnType:
     """The column's type after the update; an existing column keeps its own."""
     existing = binding.before.columns.get(column)
-    if value is None:
-        return existing or UNKNOWN
     if existing is None:
-        if value.type == NULL:
-            binding.report(
-                "TypeMismatch",
-                f"NULL alone does not say what type the new column '{column}' has",
-                *path,
-                "expression",
-                hint="say the type: TO_STRING(NULL), TO_DECIMAL(NULL), …",
-            )
-            return UNKNOWN
-        return value.type
+        return type_of_new_column(binding, column, value, *path)
+    if value is None:
+        return existing
     refusal = None if existing == UNKNOWN else why_not_assignable(value.type, existing)
     if refusal is not None:
         binding.report("TypeMismatch", f"column '{column}' {refusal[0]}", *path, "expression", hint=refusal[1])
@@ -171,7 +159,7 @@ class UpdateStep(Step):
 
     type: ClassVar[str] = "update"
 
-    joins: tuple[BoundJoin, ...]
+    joins: tuple[Beside, ...]
     assignments: tuple[BoundAssignment, ...]
 
     @property
@@ -206,7 +194,7 @@ class UpdateStep(Step):
 
         from tallybook.rows.system import null
 
-        beside = self._joined(with_lookups(frame, self, applying), applying)
+        beside = attached(frame, self, [*lookups_of(self), *self.joins], applying)
         chosen = applying.chosen(self.selector)
         values = applying.stamp(chosen)
         for assignment in self.assignments:
@@ -216,27 +204,3 @@ class UpdateStep(Step):
             new = applying.compiler.value(assignment.value, assignment.type)
             values[assignment.column] = applying.where(chosen, new, old)
         return with_values(beside, values, self)
-
-    def _joined(self, frame: DataFrame, applying: Applying) -> DataFrame:
-        from tallybook.rows.joins import Join, attach
-
-        if not self.joins:
-            return frame
-        counts = counted(self, applying, [lookup.alias for lookup in self.lookups])
-        for join in self.joins:
-            columns = self._columns_of(join.alias)
-            frame = attach(
-                frame,
-                applying.load(join.source),
-                Join.on(join.on, join.alias, columns),
-                counts,
-                applying.compiler,
-                self.seq,
-            )
-        return frame
-
-    def _columns_of(self, alias: str) -> list[str]:
-        """The columns of a joined table that anything but its own condition reads."""
-        own = next(f"arguments.joins[{i}].on" for i, join in enumerate(self.joins) if join.alias == alias)
-        read = (c for path, typed in self.expressions.items() if path != own for c in columns_read(typed))
-        return list(dict.fromkeys(column.column for column in read if column.table == alias))

@@ -54,13 +54,13 @@ def _check_table(table: Table, part: Part) -> Iterator[Problem]:
 
 
 def _check_lookups(dataset: Dataset, part: Part, catalog: Catalog) -> Iterator[Problem]:
-    taken = {dataset.main_table.name}
+    taken = {dataset.main_table.name.lower()}
     for index, lookup in enumerate(dataset.lookups):
         here = part.below("lookups", index)
-        if lookup.alias in taken:
+        if lookup.alias.lower() in taken:
             message = f"'{lookup.alias}' is already a table or lookup here"
             yield here.problem(("alias",), "DuplicateColumn", message, "choose another alias")
-        taken.add(lookup.alias)
+        taken.add(lookup.alias.lower())
         if isinstance(lookup.target, Table):
             yield from _check_table(lookup.target, here.below("target"))
         source = lookup_source(dataset, lookup.target, catalog)

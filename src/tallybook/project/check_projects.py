@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from tallybook.errors import PROBLEM_TYPES, Problem, ProblemError, did_you_mean
+from tallybook.errors import Problem, ProblemError, did_you_mean
 from tallybook.expressions.parse import parse_selector
 from tallybook.model.columns import UNKNOWN
 from tallybook.model.datasource import format_of
@@ -125,8 +125,7 @@ def _check_sources(bound: BoundProject, entry: ProjectEntry, checked: Checked) -
         index = _index(entry, step)
         for source in step.sources:
             for problem in _check_resolver(source, seen, entry, checked, ("operations", index)):
-                code = PROBLEM_TYPES[problem.type].append_code if step.type == "append" else None
-                yield problem.within(seq=step.seq, operation=step.name, code=code)
+                yield step.own(problem)
 
 
 def _check_resolver(

@@ -13,7 +13,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tallybook.expressions.check import Typed, TypedCall, argument, common_type
+from tallybook.expressions.check import Typed, TypedCall, TypedColumn, argument, common_type
 from tallybook.expressions.compile import Compiler
 from tallybook.expressions.decimals import exact_common
 from tallybook.expressions.reads import columns_read, tables_read
@@ -82,14 +82,15 @@ def attach(
     """The frame with columns of the one matching row beside each row, as `alias.column`; NULLs without a match.
     Helper columns of that form stay beside them.
 
-    `counts` says for which rows a second match is an error, None for all. The check is a filter, which Spark never
+    `counts` says for which rows a match is asked for, None for all: no key is computed for the others, and a second
+    match is no error there. The check is a filter, which Spark never
     prunes; and it stands before every value, or Spark would let a later filter take a row away for the value of one of
     its matches. A key of the row is part of it, so that it cannot be asked of rows that match nothing.
     """
-    own_keys = [compiler.value(eq.own, eq.type) for eq in join.equalities]
+    own_keys = [_asked(compiler.value(eq.own, eq.type), eq.own, counts) for eq in join.equalities]
     matched = _join(frame, _by_key(other, join, compiler), own_keys, _their_keys(join))
     if join.rest:
-        matched = _test_rest(matched, join, compiler)
+        matched = _test_rest(matched, join, counts, compiler)
     failure = raising("JoinNotUnique", seq=str(seq), alias=join.alias, key=_key_text(own_keys))
     twice = reduce(lambda a, b: a & b, [_helper(join, _COUNT) > 1, *(key.isNotNull() for key in own_keys)])
     wrong = twice if counts is None else counts & twice
@@ -99,6 +100,11 @@ def attach(
     }
     unique = matched.filter(F.when(wrong, failure.cast("boolean")).otherwise(F.lit(True)))
     return unique.withColumns(checked) if checked else unique
+
+
+def _asked(value: Column, of: Typed, counts: Column | None) -> Column:
+    """The value where it is asked for; a column can be read anywhere, but what is computed could fail."""
+    return value if counts is None or isinstance(of, TypedColumn) else F.when(counts, value)
 
 
 def _helper(join: Join, name: str) -> Column:
@@ -148,7 +154,7 @@ def _join(frame: DataFrame, other: DataFrame, own_keys: Sequence[Column], their_
     return frame.join(other, reduce(lambda a, b: a & b, pairs), "left")
 
 
-def _test_rest(joined: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
+def _test_rest(joined: DataFrame, join: Join, counts: Column | None, compiler: Compiler) -> DataFrame:
     """Where equalities do not say it all: the rows of the group that pass the rest of the condition."""
 
     def passes(row: Column) -> Column:
@@ -159,6 +165,7 @@ def _test_rest(joined: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
         return reduce(lambda a, b: a & b, (F.coalesce(tested.column(part), F.lit(False)) for part in join.rest))
 
     rows = _helper(join, _ROWS)
-    matches = joined.withColumn(joined_name(join.alias, _ROWS), F.filter(rows, passes))
+    passing = F.filter(rows, passes)
+    matches = joined.withColumn(joined_name(join.alias, _ROWS), passing if counts is None else F.when(counts, passing))
     one = {joined_name(join.alias, name): F.get(rows, F.lit(0)).getField(name) for name in join.columns}
     return matches.withColumns({joined_name(join.alias, _COUNT): F.size(rows), **one})

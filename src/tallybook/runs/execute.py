@@ -53,8 +53,8 @@ class Execution(Listener):
             pipeline = self._pipeline()
             try:
                 with (
-                    explained(pipeline, lambda: self._current),
                     beating(self.store, self.run),
+                    explained(pipeline, lambda: self._current),
                     interruptible(self.spark),
                 ):
                     frame = pipeline.run(self._write, self)
@@ -89,10 +89,11 @@ class Execution(Listener):
 
     def _placed(self, problems: Sequence[Problem]) -> list[Problem]:
         """Problems with the operation they belong to; the operations before it count as done."""
-        at = problems[0].seq if problems[0].seq is not None else (self._current.seq if self._current else None)
-        if at is not None:
-            self._note_pending(before=at)
-        return [problem if at is None else problem.within(seq=at) for problem in problems]
+        at = next((step for step in self.plan.steps if step.seq == problems[0].seq), self._current)
+        if at is None:
+            return list(problems)
+        self._note_pending(before=at.seq)
+        return [at.own(problem) for problem in problems]
 
     def _log(self) -> str | None:
         log = log_file(self.spark)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tallybook.model.columns import ColumnDef
+from tallybook.model.columns import SYSTEM_COLUMNS, ColumnDef
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.model.run import Run
@@ -22,6 +22,6 @@ def write_mode(step: OutputStep, run: Run) -> Mode:
 
 def read_output(spark: SparkSession, step: OutputStep, location: Location) -> DataFrame:
     """The written rows; system columns as far as they were written, and the position beside them."""
-    business = step.before.business
-    columns = tuple(ColumnDef(name=name, type=business[name]) for name in step.columns if name in business)
-    return read(spark, location, Table(name=step.name, columns=columns))
+    types = {name: type for name, type in step.before.columns.items() if name not in SYSTEM_COLUMNS}
+    columns = tuple(ColumnDef(name=name, type=types[name]) for name in step.columns if name in types)
+    return read(spark, location, Table.model_construct(name=step.name, columns=columns))

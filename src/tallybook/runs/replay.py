@@ -17,16 +17,14 @@ from tallybook.engine.plan import Plan
 from tallybook.engine.tables import LocatedTables
 from tallybook.errors import ProblemError, RunError, fail
 from tallybook.model.columns import ROW_ID
-from tallybook.model.datasource import FileOptions, FileSource
+from tallybook.model.datasource import DataSource, FileOptions, FileSource
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar
-from tallybook.model.run import OutputResult, Run, Snapshot
+from tallybook.model.run import OutputResult, Run
 from tallybook.operations.base import Step
 from tallybook.operations.output import OutputStep
 from tallybook.runs.outputs import read_output, write_mode
-from tallybook.runs.places import location_from_json
-from tallybook.runs.snapshot import plan_again
-from tallybook.storage.fingerprint import changed_files, fingerprint
+from tallybook.runs.snapshot import changed_inputs, plan_again
 from tallybook.storage.write import write
 from tallybook.store.store import Store
 
@@ -101,15 +99,6 @@ def _naming(changed: Sequence[str]) -> Iterator[None]:
         raise RunError(replace(each, hint=why) for each in error.problems) from error
 
 
-def changed_inputs(spark: SparkSession, snapshot: Snapshot) -> list[str]:
-    """The files that are not what they were when the run read them."""
-    found: list[str] = []
-    for kept in snapshot.resolver_snapshots:
-        for body in kept.locations:
-            found += changed_files(body.get("files", []), fingerprint(spark, location_from_json(body)))
-    return list(dict.fromkeys(found))
-
-
 @dataclass
 class _Again(Listener):
     """The outputs of a replay, each compared as it comes."""
@@ -126,8 +115,7 @@ class _Again(Listener):
         self.current = step
 
     def compare(self, step: OutputStep, frame: DataFrame) -> None:
-        source = FileSource(id="scratch", type="parquet", options=FileOptions(path_prefix=str(self.folder)))
-        place = Location(source, str(self.folder / str(step.seq)))
+        place = Location(self._scratch(step), str(self.folder / str(step.seq)))
         rows = write(self.spark, frame, place, mode="overwrite", run_id=self.run.id, seq=step.seq).rows
         result = next(each for each in self.store.output_results(self.run.id) if each.seq == step.seq)
         original = replace(self.plan.destinations[step.seq], version=result.delta_version)
@@ -145,6 +133,13 @@ class _Again(Listener):
         except ProblemError as error:
             comparison = replace(comparison, unknown=error.problem.message)
         self.comparisons.append(comparison)
+
+    def _scratch(self, step: OutputStep) -> DataSource:
+        """The destination's own format where that is files: CSV, for one, cannot tell an empty text from NULL."""
+        source = self.plan.destinations[step.seq].source
+        if isinstance(source, FileSource) and source.type != "delta":
+            return source
+        return FileSource(id="scratch", type="parquet", options=FileOptions(path_prefix=str(self.folder)))
 
     def _written_later(self, result: OutputResult) -> str | None:
         """Who wrote to the same place after the run did, where the format keeps no history."""

@@ -23,7 +23,7 @@ from tallybook.runs.ending import ending
 from tallybook.runs.execute import Execution
 from tallybook.runs.planner import Planner, calendar_of, valid_project
 from tallybook.runs.recording import Known, known_datasets
-from tallybook.runs.snapshot import plan_again, take_snapshot
+from tallybook.runs.snapshot import changed_inputs, plan_again, take_snapshot
 from tallybook.storage.fingerprint import fingerprint
 from tallybook.store.store import Store
 
@@ -88,11 +88,23 @@ class Runner:
         """Runs a failed or cancelled run's snapshot again; outputs it finished are not written again."""
         before = self.store.run(run_id)
         refuse_superseded(self.store, before)
+        if before.status in ("failed", "cancelled"):
+            self._refuse_changed(before)
         initial = calendar_of(self.checked).initial_status(before.period)
         run = self.store.retry_run(run_id, reopen_reason=reopen_reason, initial_period_status=initial)
         with ending(self.store, run):
             plan = plan_again(run, self.store.snapshot(run_id), self.store)
         return self._execute(run, plan)
+
+    def _refuse_changed(self, run: Run) -> None:
+        """A retry reads what the run read: outputs it finished and those to come must be of the same rows."""
+        changed = changed_inputs(self.session(), self.store.snapshot(run.id))
+        if changed:
+            raise fail(
+                "RunNotFound",
+                f"run {run.id} cannot be retried, its input changed since: {'; '.join(changed)}",
+                hint=f"tallybook run {run.project_id} --period {run.period}",
+            )
 
     def _snapshot(self, plan: Plan, entry: ProjectEntry) -> Snapshot:
         project = entry.project

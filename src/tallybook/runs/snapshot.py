@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from tallybook.engine.facts import RunFacts
 from tallybook.engine.plan import Plan, make_plan
@@ -16,7 +17,11 @@ from tallybook.project.catalog import Catalog
 from tallybook.project.model import Project
 from tallybook.runs.places import location_from_json, location_to_json
 from tallybook.runs.recording import body_of, dataset_from
+from tallybook.storage.fingerprint import changed_files, fingerprint
 from tallybook.store.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def take_snapshot(
@@ -87,3 +92,12 @@ def plan_again(run: Run, snapshot: Snapshot, store: Store) -> Plan:
         lambda source: places[source.dataset.id, source.dataset.version, source.table.name],
         lambda step: location_from_json(snapshot.destinations[str(step.seq)]),
     )
+
+
+def changed_inputs(spark: SparkSession, snapshot: Snapshot) -> list[str]:
+    """The files that are not what they were when the snapshot was taken, in words."""
+    found: list[str] = []
+    for kept in snapshot.resolver_snapshots:
+        for body in kept.locations:
+            found += changed_files(body.get("files", []), fingerprint(spark, location_from_json(body)))
+    return list(dict.fromkeys(found))

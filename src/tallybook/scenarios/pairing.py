@@ -41,19 +41,23 @@ def _fits(wanted: Values, row: Values) -> bool:
 def _match(fitting: Sequence[Sequence[int]]) -> dict[int, int]:
     """A largest matching, actual row → expected row: who comes later may move who came before to another row."""
     taken: dict[int, int] = {}
-
-    def place(i: int, tried: set[int]) -> bool:
-        for j in fitting[i]:
-            if j in tried:
-                continue
-            tried.add(j)
-            if j not in taken or place(taken[j], tried):
-                taken[j] = i
-                return True
-        return False
-
-    for i in range(len(fitting)):
-        place(i, set())
+    has: dict[int, int] = {}
+    for first in range(len(fitting)):
+        wanted_by: dict[int, int] = {}
+        free: int | None = None
+        waiting = [first]
+        while waiting and free is None:
+            i = waiting.pop()
+            for j in (j for j in fitting[i] if j not in wanted_by):
+                wanted_by[j] = i
+                if j not in taken:
+                    free = j
+                    break
+                waiting.append(taken[j])
+        while free is not None:
+            i = wanted_by[free]
+            given_up = has.get(i)
+            taken[free], has[i], free = i, free, given_up
     return taken
 
 

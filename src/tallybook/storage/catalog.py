@@ -13,9 +13,10 @@ from tallybook.storage.base import FILE, Field, Scan
 
 def scan_table(spark: SparkSession, location: Location, fields: Sequence[Field], first: int) -> tuple[Scan, ...]:
     """The rows of a table; none when there is no such table. What its files are is the catalog's business."""
-    if not spark.catalog.tableExists(location.target):
+    table = location.target if "`" in location.target else ".".join(map(sql.name, location.target.split(".")))
+    if not spark.catalog.tableExists(table):
         return ()
-    frame = spark.table(location.target)
+    frame = spark.table(table)
     here = list(dict.fromkeys(f.physical for f in fields if f.physical in frame.columns))
     types = {name: frame.schema[name].dataType for name in here}
     values = {name: sql.name(name) for name in here} | {FILE: "CAST(NULL AS string)"}

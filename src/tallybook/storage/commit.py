@@ -16,7 +16,6 @@ from dataclasses import replace
 from urllib.parse import quote
 from uuid import uuid4
 
-import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, create_table_with_add_actions
@@ -115,8 +114,7 @@ def _committed(
     for limit in (20, None):
         for entry in table.history(limit):
             if (entry.get(_RUN), entry.get(_OPERATION)) == (run_id, seq):
-                version = _version_of(location, table.version(), run_id, seq)
-                return Written(int(entry[_ROWS]), columns, version, _files(location, table, version, run_id, seq))
+                return Written(int(entry[_ROWS]), columns, _version_of(location, table.version(), run_id, seq))
     raise fail("WriteFailed", f"run {run_id} has written {location} already, but the log no longer says what")
 
 
@@ -137,12 +135,6 @@ def _version_of(location: Location, newest: int, run_id: str, seq: int) -> int:
     if newest == 0 or not has_it(newest - 1):
         return newest
     return bisect_left(range(newest), True, key=has_it)
-
-
-def _files(location: Location, table: DeltaTable, version: int, run_id: str, seq: int) -> tuple[str, ...]:
-    at = table if table.version() == version else DeltaTable(table_root(location), version=version)
-    paths = pa.table(at.get_add_actions())["path"].to_pylist()
-    return tuple(sorted(f"{table_root(location)}/{p}" for p in paths if p.startswith(f"{quote(run_id)}-{seq}/")))
 
 
 def _added(folder: str, parts: Sequence[Part]) -> list[AddAction]:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from tallybook.model.location import Location
 from tallybook.model.state import Json
 from tallybook.storage.base import local_path
-from tallybook.storage.files import has_pattern
+from tallybook.storage.files import has_pattern, list_files
 
 
 def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
@@ -20,11 +20,11 @@ def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
     here = _files_here(location)
     if here is not None:
         return [_of_file(file) for file in here]
-    listed = spark.read.format("binaryFile").load(location.target).select("path", "length", "modificationTime")
-    return [
-        {"file": row["path"], "size": row["length"], "modified": row["modificationTime"].isoformat()}
-        for row in listed.orderBy("path").collect()
-    ]
+    if not list_files(spark, location.target):
+        return []
+    listed = spark.read.format("binaryFile").load(location.target)
+    facts = listed.selectExpr("path", "length", "unix_micros(modificationTime) / 1000000 AS modified").orderBy("path")
+    return [{"file": row["path"], "size": row["length"], "modified": _time(row["modified"])} for row in facts.collect()]
 
 
 def size_here(location: Location) -> int | None:
@@ -48,8 +48,11 @@ def _files_here(location: Location) -> list[Path] | None:
 
 def _of_file(file: Path) -> Json:
     facts = file.stat()
-    modified = datetime.fromtimestamp(facts.st_mtime, UTC).isoformat()
-    return {"file": str(file), "size": facts.st_size, "modified": modified}
+    return {"file": str(file), "size": facts.st_size, "modified": _time(facts.st_mtime)}
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
 def changed_files(before: list[Json], now: list[Json]) -> list[str]:

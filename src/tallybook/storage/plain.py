@@ -54,18 +54,18 @@ def _write(spark: SparkSession, frame: DataFrame, location: Location, target: Pa
     staged = beside(target, prefix + uuid4().hex)
     single = _is_file(location, target)
     try:
-        parts = stage(spark, frame.repartition(1) if single else frame, location, str(staged))
+        parts = stage(spark, frame, location, str(staged), single=single)
         files = _named(staged, prefix)
         if single:
-            publish(files[0], target)
+            [file] = files
+            publish(file, target)
         else:
             if mode == "append" and target.exists():
                 link_into(target, staged, prefix)
             publish(staged, target)
     finally:
         remove(staged)
-    paths = (str(target),) if single else tuple(str(target / file.name) for file in files)
-    return Written(sum(part.rows for part in parts), tuple(frame.columns), files=paths)
+    return Written(sum(part.rows for part in parts), tuple(frame.columns))
 
 
 def _named(staged: Path, prefix: str) -> list[Path]:

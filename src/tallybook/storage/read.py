@@ -24,8 +24,8 @@ from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import raising
 from tallybook.storage.base import Field, Scan, fields_of, quoted
 from tallybook.storage.catalog import scan_table
-from tallybook.storage.delta import open_table, scan_delta
-from tallybook.storage.files import list_files, plain
+from tallybook.storage.delta import scan_delta
+from tallybook.storage.files import plain
 from tallybook.storage.scan import scan_files
 from tallybook.storage.types import from_text, widens
 
@@ -55,18 +55,6 @@ def read_all(spark: SparkSession, locations: Sequence[Location], table: Table, *
         by_format = by_format and all(POSITION in found.values for found in scans)
     rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames or [_empty(spark, table)])
     return rows if by_format or not numbered else rows.withColumn(POSITION, F.monotonically_increasing_id())
-
-
-def exists(spark: SparkSession, location: Location) -> bool:
-    """Whether there are rows, or could be: a file, a table."""
-    match location.source.type:
-        case "delta":
-            return open_table(location) is not None
-        case "spark_catalog":
-            return bool(spark.catalog.tableExists(location.target))
-        case "database":
-            raise _not_yet(location)
-    return bool(list_files(spark, location.target))
 
 
 def scan(spark: SparkSession, location: Location, fields: Sequence[Field], first: int) -> tuple[Scan, ...]:

@@ -22,12 +22,11 @@ _TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 
 @dataclass(frozen=True)
 class Written:
-    """What an output has written. `version` and `files` are what a reader needs to find these rows again."""
+    """What an output has written. `version` is what a reader needs to find these rows again."""
 
     rows: int
     columns: tuple[str, ...]
     version: int | None = None
-    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -39,15 +38,19 @@ class Part:
     rows: int
 
 
-def stage(spark: SparkSession, frame: DataFrame, location: Location, path: str) -> tuple[Part, ...]:
-    """Write the rows into a folder of their own.
+def stage(
+    spark: SparkSession, frame: DataFrame, location: Location, path: str, *, single: bool = False
+) -> tuple[Part, ...]:
+    """Write the rows into a folder of their own, as a single file where that is asked for.
 
     Rows are counted in the files, not in the job: a counter inside the job counts a retried task twice. For Parquet
     and ORC that reads footers, for CSV and JSON the text just written; the rows are never computed again.
     """
     format = "parquet" if location.source.type == "delta" else location.source.type
     ready = _as_csv(frame, file_options(location).null_value) if format == "csv" else frame
-    ready.write.format(format).options(**_write_options(location)).save(path)
+    whole = {"maxRecordsPerFile": "0"} if single else {}
+    ready = ready.repartition(1) if single else ready
+    ready.write.format(format).options(**_write_options(location), **whole).save(path)
     here = _footers(path) if format == "parquet" else ()
     return here or _counted(spark, frame, location, format, path)
 
