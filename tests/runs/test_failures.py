@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.rules.kit import rule
 from tests.runs.kit import JANUARY, Books, parquet_rows
@@ -56,7 +58,7 @@ def test_a_bad_value_is_named_with_its_file_and_column(active: Books) -> None:
     with pytest.raises(RunError) as failed:
         active.run()
     problem = failed.value.problem
-    assert problem.type == "DataLoadError"
+    assert (problem.type, problem.code, problem.seq, problem.operation) == ("DataLoadError", "APPEND_008", 5, "More")
     assert "extra.csv" in problem.message and "amount" in problem.message and "many" in problem.message
     assert last_run(active).status == "failed"
 
@@ -93,6 +95,38 @@ def test_a_retry_goes_on_where_the_run_failed(active: Books, monkeypatch: pytest
     assert len(parquet_rows(active.root / "reports" / "2026-01", "id")) == 5
     with pytest.raises(StoreError, match="completed"):
         active.open().retry(failed.id)
+
+
+def test_a_retry_reads_what_the_run_read(active: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = execute.write
+
+    def no_reports(*args: object, **options: object) -> object:
+        if options["seq"] == 50:
+            raise RunError([Problem("WriteFailed", "the disk is full")])
+        return real(*args, **options)  # type: ignore[arg-type]  # passed on as they came
+
+    with monkeypatch.context() as patch, pytest.raises(RunError, match="the disk is full"):
+        patch.setattr(execute, "write", no_reports)
+        active.run()
+    failed = last_run(active)
+    active.edit("data/sales/2026-01.csv", "a,EMEA,10", "a,EMEA,70")
+    with pytest.raises(ProblemError, match=r"its input changed since: .*2026-01\.csv was changed"):
+        active.open().retry(failed.id)
+    assert last_run(active) == failed, "it is as it was"
+
+
+def test_a_pattern_that_finds_nothing(active: Books) -> None:
+    active.edit("places.yaml", '"{{table_name}}/{{period}}.csv"', '"{{table_name}}/{{period}}*.csv"')
+    active.open().activate("close")
+    with pytest.raises(RunError) as failed:
+        active.run(period="2026-03")
+    assert failed.value.problem.type == "DataNotFound"
+    assert active.run().run.status == "completed"
+    run = last_run(active)
+    with active.store() as store:
+        places = [place for kept in store.snapshot(run.id).resolver_snapshots for place in kept.locations]
+    assert [Path(file["file"]).name for place in places for file in place["files"]] == ["2026-01.csv", "tiers.csv"]
+    assert active.open().replay(run.id).changed_inputs == []
 
 
 def delta_versions(books: Books) -> int:

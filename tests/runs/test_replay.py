@@ -52,6 +52,39 @@ def test_delta_inputs_are_read_at_the_version_of_the_run(active: Books) -> None:
     assert active.open().replay(report.run.id).identical
 
 
+RATES = """\
+dataset:
+  id: rates
+  name: Rates
+  main_table:
+    name: rates
+    temporal_mode: bitemporal
+    columns: [{name: currency, type: string}, {name: rate, type: decimal}]
+---
+project:
+  id: list-rates
+  name: List the rates
+  input_dataset_id: rates
+  operations:
+    - {seq: 1, name: All, type: output, arguments: {destination: {location: rates-out.csv}}}
+    - seq: 2
+      name: Ids
+      type: output
+      arguments: {destination: {location: {path: ids, format: json}}, columns: [_row_id, _valid_to]}
+"""
+
+
+def test_text_and_validity_repeat_themselves(books: Books, spark: SparkSession) -> None:
+    """CSV cannot tell the empty `_labels` from NULL, in neither of the two."""
+    (books.root / "rates.yaml").write_text(RATES)
+    lines = "currency,rate,_valid_from,_valid_to\nUSD,1.1,2025-01-01,\nGBP,0.9,2025-01-01,2026-06-01\n"
+    (books.root / "data" / "rates.csv").write_text(lines)
+    books.open().activate("list-rates")
+    run = books.run("list-rates").run
+    replay = books.open().replay(run.id)
+    assert [(each.rows, each.identical, each.unknown) for each in replay.outputs] == [(2, True, None)] * 2
+
+
 def test_only_a_completed_run_is_replayed(books: Books) -> None:
     with pytest.raises(ProblemError, match="no run has the id nope"):
         books.open().replay("nope")
