@@ -18,7 +18,6 @@ from tallybook.operations.base import (
     type_of_new_column,
     why_not_assignable,
 )
-from tallybook.operations.delete import DeleteStep
 from tallybook.operations.grouping import BoundGrouping, Grouping, bind_grouping, grouped, sums_integers
 from tallybook.operations.lookups import with_lookups
 from tallybook.operations.schema import WorkingSchema
@@ -84,6 +83,8 @@ class AggregateStep(Step):
 
     @property
     def alone(self) -> dict[str, Step]:
+        from tallybook.operations.delete import DeleteStep
+
         results = self.grouping.alone("arguments").items()
         selecting = DeleteStep(self.seq, self.name, self.selector, self.before, self.before)
         return selecting.alone | {path: replace(self, grouping=grouping) for path, grouping in results}
