@@ -31,7 +31,7 @@ demo: $(INSTALLED) ## Check and run the example workspace examples/orders, and s
 	$(BIN)/tallybook run order-close --period 2026-01 --show 20 --workspace examples/orders
 
 test: $(INSTALLED) ## Run the tests that take seconds each
-	$(PYTEST) $(ARGS)
+	$(PYTEST) -n 2 --dist loadgroup $(ARGS)
 
 test-long: $(INSTALLED) ## Run the tests that take minutes
 	$(PYTEST) -m long $(ARGS)
