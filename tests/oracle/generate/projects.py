@@ -199,6 +199,7 @@ class _Builder:
         joins: list[Body] = []
         alias = "j1"
         on = ["k = j1.rk", "j1.rk = k AND n >= j1.rn", "n = j1.rn", "rows.k = j1.rk AND j1.rn IS NOT NULL"]
+        on += ["TO_INTEGER(k) = j1.rn", "n * 9000000000000000000 = j1.rn"]  # not for every row
         on += ["n > j1.rn", 'j1.rk = CONCAT(k, "")', "k = j1.rk AND n = j1.rn", "FALSE", "UPPER(k) = UPPER(j1.rk)"]
         joins.append({"alias": alias, "dataset_id": "rates", "on": self.random.choice((on[0], on[0], *on))})
         if self.random.random() < 0.25:
@@ -239,7 +240,8 @@ class _Builder:
         return keys, writer, {name: columns[name] for name in keys if name in columns}
 
     def _aggregate(self, writer: Writer, _joins: list[Body]) -> Body:
-        keys, _, own = self._grouping(writer, self.working, ("_period", "_labels", "_operation_seq"))
+        bounds = tuple(name for name in VALIDITY_COLUMNS if name in self.system)
+        keys, _, own = self._grouping(writer, self.working, ("_period", "_labels", "_operation_seq", *bounds))
         by_kind: dict[str, list[str]] = {}
         for name, type in own.items():
             by_kind.setdefault(type.kind, []).append(name)
