@@ -65,7 +65,7 @@ def test_text_is_what_was_written(validate: Validate, sound: Path) -> None:
     assert project is not None
     update, delete = project.operations
     assert (project.name, update.id, update.name, update.selector) == ("7", "001", "2026-01-31", "true")
-    expressions = [assignment.expression for assignment in update.arguments.assignments]  # type: ignore[union-attr]
+    expressions = [assignment.expression for assignment in update.arguments.assignments]  # type: ignore[union-attr]  # an update
     assert expressions == ["0.10", "007", "NULL", "true"]
     assert (delete.seq, delete.selector) == (2, "{{ON}}")
 

@@ -71,7 +71,8 @@ def test_a_missing_place_fails_the_run_with_its_id(active: Books) -> None:
     assert (failed.value.run_id, run.status, run.last_completed_operation) == (run.id, "failed", None)
 
 
-def test_a_retry_goes_on_where_the_run_failed(active: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+def half_done(books: Books, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A run whose second output could not be written."""
     real = execute.write
 
     def no_reports(*args: object, **options: object) -> object:
@@ -79,13 +80,15 @@ def test_a_retry_goes_on_where_the_run_failed(active: Books, monkeypatch: pytest
             raise RunError([Problem("WriteFailed", "the disk is full")])
         return real(*args, **options)  # type: ignore[arg-type]  # passed on as they came
 
-    monkeypatch.setattr(execute, "write", no_reports)
-    with pytest.raises(RunError, match="the disk is full"):
-        active.run()
-    failed = last_run(active)
-    assert (failed.status, failed.last_completed_operation) == ("failed", 40)
+    with monkeypatch.context() as patch, pytest.raises(RunError, match="the disk is full"):
+        patch.setattr(execute, "write", no_reports)
+        books.run()
+    return last_run(books)
 
-    monkeypatch.setattr(execute, "write", real)
+
+def test_a_retry_goes_on_where_the_run_failed(active: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = half_done(active, monkeypatch)
+    assert (failed.status, failed.last_completed_operation) == ("failed", 40)
     active.edit("close.yaml", "exclude_columns: [_labels]", "exclude_columns: [_labels, tier]")
     done = active.open().retry(failed.id)
     assert (done.run.id, done.run.attempt, done.run.status) == (failed.id, 2, "completed")
@@ -98,17 +101,7 @@ def test_a_retry_goes_on_where_the_run_failed(active: Books, monkeypatch: pytest
 
 
 def test_a_retry_reads_what_the_run_read(active: Books, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = execute.write
-
-    def no_reports(*args: object, **options: object) -> object:
-        if options["seq"] == 50:
-            raise RunError([Problem("WriteFailed", "the disk is full")])
-        return real(*args, **options)  # type: ignore[arg-type]  # passed on as they came
-
-    with monkeypatch.context() as patch, pytest.raises(RunError, match="the disk is full"):
-        patch.setattr(execute, "write", no_reports)
-        active.run()
-    failed = last_run(active)
+    failed = half_done(active, monkeypatch)
     active.edit("data/sales/2026-01.csv", "a,EMEA,10", "a,EMEA,70")
     with pytest.raises(ProblemError, match=r"its input changed since: .*2026-01\.csv was changed"):
         active.open().retry(failed.id)
