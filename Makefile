@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 PYTEST := $(BIN)/pytest
+TWO_PROCESSES := -n 2 --dist loadgroup
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
@@ -31,10 +32,10 @@ demo: $(INSTALLED) ## Check and run the example workspace examples/orders, and s
 	$(BIN)/tallybook run order-close --period 2026-01 --show 20 --workspace examples/orders
 
 test: $(INSTALLED) ## Run the tests that take seconds each
-	$(PYTEST) -n 2 --dist loadgroup $(ARGS)
+	$(PYTEST) $(TWO_PROCESSES) $(ARGS)
 
 test-long: $(INSTALLED) ## Run the tests that take minutes
-	$(PYTEST) -m long $(ARGS)
+	$(PYTEST) $(TWO_PROCESSES) -m long $(ARGS)
 
 test-cluster: $(INSTALLED) ## Run the tests on a local cluster of worker processes
 	TALLYBOOK_TEST_MASTER='local-cluster[2,1,1024]' $(PYTEST) -m 'not long and not connect' $(ARGS)

@@ -1,4 +1,4 @@
-"""One Spark session for the whole suite. `make test` has a second process for the tests that need none.
+"""One Spark session for the whole suite. `make test` has a second process for tests that need none.
 
 `TALLYBOOK_TEST_MASTER=local-cluster[2,1,1024]` or `TALLYBOOK_TEST_REMOTE=local[2]` runs the same tests on a cluster of
 worker processes, or through Spark Connect.

@@ -21,7 +21,7 @@ from tallybook.workspace import Workspace
 
 TOGGLES = (
     ("sales.yaml", "{name: region,", "{name: area,"),
-    ("sales.yaml", '"decimal(10,2)"', "string"),
+    ("sales.yaml", '{name: amount, type: "decimal(10,2)"}', "{name: amount, type: string}"),
     ("sales.yaml", "name: Sales", "name: All sales"),
     ("sales.yaml", "- {name: id,", "- {name: note, type: string}\n      - {name: id,"),
     ("tiers.yaml", "{name: tier, type: string}", "{name: tier, type: integer}"),
