@@ -1,4 +1,4 @@
-"""Joins the lookups an operation reads: declared once on the dataset, joined only where used."""
+"""The tables that stand beside the working rows: the lookups an operation reads, and the joins of an update."""
 
 from __future__ import annotations
 
