@@ -184,7 +184,8 @@ class Runs(Database):
             _get(connection, run_id)
             body = connection.execute(sa.select(SNAPSHOTS.c.body).where(SNAPSHOTS.c.run_id == run_id)).scalar()
         if body is None:
-            raise fail("RunNotFound", f"run {run_id} failed before it had a snapshot")
+            message = f"run {run_id} failed before it had a snapshot"
+            raise fail("RunNotFound", message, hint="start a new run of the project")
         return Snapshot.model_validate_json(body)
 
     def run_events(self, run_id: str) -> tuple[RunEvent, ...]:
