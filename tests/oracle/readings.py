@@ -19,7 +19,9 @@ class Reading(Enum):
 
     PLAIN = "for every row it stands for, with all its parts"
     LAZY = "where its value matters: not in a cell that is overwritten unread, not where the result is known without it"
-    EAGER = "as in PLAIN; what reads no column also once when the run starts, even if there is no row at all"
+    EAGER = (
+        "as in PLAIN; also without a row where none is needed to compute it: constants, keys of an empty joined table"
+    )
 
 
 READING: ContextVar[Reading] = ContextVar("reading", default=Reading.PLAIN)
@@ -48,6 +50,6 @@ def all_needed(found: Iterable[Any]) -> None:
 
 
 def at_start(compute: Callable[..., object], *args: Any) -> None:
-    """Computes what reads no column, and may fail by that, if the reading is an eager one."""
+    """Computes what no row is needed for, and may fail by that, if the reading is an eager one."""
     if READING.get() is Reading.EAGER:
         compute(*args)

@@ -10,6 +10,7 @@ from tallybook.model.columns import PERIOD, SYSTEM_COLUMNS, VALIDITY_COLUMNS, Co
 from tallybook.model.dataset import Dataset, DatasetRef, Table
 
 from .expressions import Context, Row, View, condition
+from .readings import at_start
 from .temporal import of_run
 from .values import FailedError, RefusedError, put
 
@@ -109,10 +110,13 @@ def matched(row: Row, dataset: Dataset, table: Table, view: View, on: Callable[[
     names = [*view.columns, *view.hidden]
     others = [other for other in run.load(dataset, table) if not other["_deleted"]]
     candidates = [{f"{view.name}.{name}": other[name] for name in names} for other in others]
+    nothing = {f"{view.name}.{name}": None for name in names}
+    if not candidates:
+        at_start(on, {**row, **nothing})
     matches = [candidate for candidate in candidates if on({**row, **candidate})]
     if len(matches) > 1:
         raise FailedError("JoinNotUnique")
-    return {**row, **(matches[0] if matches else {f"{view.name}.{name}": None for name in names})}
+    return {**row, **(matches[0] if matches else nothing)}
 
 
 def with_lookups(working: Working, run: Run, read: set[str]) -> Callable[[Row], Row]:
