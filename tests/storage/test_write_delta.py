@@ -43,7 +43,7 @@ def test_round_trip(save, rows, place, table, tmp_path):
     assert other.count() == 2
 
 
-def test_modes_and_versions(spark, save, rows, place, table, tmp_path):
+def test_modes_and_versions(save, rows, place, table, tmp_path):
     location = place("delta", tmp_path / "t")
     assert save([(1,)], location, mode="error").version == 0
     assert save([(2,), (3,)], location, mode="append", run_id="run-2").version == 1

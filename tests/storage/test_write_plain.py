@@ -84,7 +84,7 @@ def test_a_lonely_null_is_still_a_row(save, rows, place, table, tmp_path):
 
 
 @pytest.mark.parametrize("format", ["parquet", "orc", "csv", "json"])
-def test_an_empty_result_is_a_typed_table(save, spark, rows, place, table, tmp_path, format):
+def test_an_empty_result_is_a_typed_table(save, rows, place, table, tmp_path, format):
     location = place(format, tmp_path / "out")
     assert save([], location, schema=SCHEMA).rows == 0
     assert rows(location, table(**COLUMNS)) == []

@@ -80,7 +80,8 @@ def start_classic(chosen: dict[str, str], defaults: dict[str, str], log: Path) -
     with _environment(_variables(is_local)), log.open("ab") as output:
         if SparkContext._gateway is None:
             conf = SparkConf().setAll(list((defaults | known).items()))
-            gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+            streams = {"stdout": output, "stderr": output}
+            gateway = launch_gateway(conf, streams)  # type: ignore[no-untyped-call]  # PySpark gives it no types
             SparkContext._ensure_initialized(gateway=gateway)
         return _session(chosen, defaults)
 
