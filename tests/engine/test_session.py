@@ -117,6 +117,18 @@ def test_nothing_but_the_programs_own_words_reaches_the_terminal(java: str, scri
     assert "DIVIDE_BY_ZERO" in log.read_text()
 
 
+def test_text_is_the_same_whatever_the_language_of_the_machine(script: Script, tmp_path: Path) -> None:
+    """A Turkish machine makes another letter of an i."""
+    script.environment["JAVA_TOOL_OPTIONS"] = "-Duser.language=tr -Duser.country=TR"
+    done = script.run(
+        f"""
+        spark = get_session(settings(), log_dir=Path({str(tmp_path / "the logs")!r}))
+        print(*spark.range(1).selectExpr("upper('Zürich-i')", "lower('IĞDIR')").first())
+        """
+    )
+    assert done.stdout == "ZÜRICH-I iğdir\n"
+
+
 @pytest.mark.cluster
 @pytest.mark.parametrize("java", JAVAS)
 def test_a_local_cluster_starts(java: str, script: Script, tmp_path: Path, spark_home: Path) -> None:

@@ -33,17 +33,18 @@ from tallybook.errors import SessionError
 LOG_SETTING = "spark.tallybook.log"
 """In this setting a session remembers its log file."""
 _PYSPARK = Path(pyspark.__file__).parent
+_JAVA_OPTIONS = "-Duser.timezone=UTC -Duser.language=en -Duser.country=US -Xss4m"
 _JVM = {
     "spark.app.name": "tallybook",
-    "spark.driver.defaultJavaOptions": "-Duser.timezone=UTC -Xss4m",
-    "spark.executor.defaultJavaOptions": "-Duser.timezone=UTC -Xss4m",
+    "spark.driver.defaultJavaOptions": _JAVA_OPTIONS,
+    "spark.executor.defaultJavaOptions": _JAVA_OPTIONS,
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""A deep expression needs a deep stack. A month end makes a hundred pieces of code, all that Spark would keep: it would
-compile each anew in the next run. Debugging would note the Python line of every column built, in ten calls to the JVM:
-half the time of a plan."""
+"""UPPER and LOWER go by the language of the JVM. A deep expression needs a deep stack. A month end makes a hundred
+pieces of code, all that Spark would keep: it would compile each anew in the next run. Debugging would note the Python
+line of every column built, in ten calls to the JVM: half the time of a plan."""
 _LARGEST_HEAP_MIB = 31 * 1024
 """With more, a JVM needs longer pointers and holds less."""
 _CONNECT_SECONDS = 30
