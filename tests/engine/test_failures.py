@@ -18,11 +18,13 @@ from tallybook.engine.frames import FrameTables, conformed, dataset_of
 from tallybook.engine.pipeline import Pipeline
 from tallybook.errors import Problem
 from tallybook.model.period import GREGORIAN
+from tallybook.operations.output import OutputStep
 from tallybook.project.bind import bind_project
 from tallybook.project.catalog import Catalog
 from tallybook.project.model import Project
 
 Explain = Callable[..., Problem]
+WRITE = {"type": "output", "arguments": {"destination": {"location": "w.csv"}, "columns": ["order_id", "w"]}}
 
 
 @pytest.fixture
@@ -41,9 +43,15 @@ def explained(spark: SparkSession) -> Explain:
         )
         facts = RunFacts("r", period, period.start_date, NOW, 1)
         pipeline = Pipeline(spark, bound.input, bound.schema, bound.steps, facts, tables)
+        writing: list[OutputStep] = []
+
+        def write(step: OutputStep, rows: DataFrame) -> None:
+            writing.append(step)
+            rows.collect()
+
         with pytest.raises(PySparkException) as caught:
-            pipeline.run(lambda _step, _frame: None).collect()
-        return explain_failure(caught.value, pipeline, None)
+            pipeline.run(write).collect()
+        return explain_failure(caught.value, pipeline, writing[-1] if writing else None)
 
     return explain
 
@@ -86,7 +94,25 @@ def test_a_failing_aggregation(spark: SparkSession, explained: Explain) -> None:
     big = spark.createDataFrame([("a", Decimal("9" * 38)), ("a", Decimal("9" * 38))], "k string, v decimal(38,0)")
     problem = explained(big, aggregate(["k"], n="COUNT(*)", total="SUM(v)"))
     assert (problem.type, problem.seq) == ("EvaluationError", 10)
-    assert problem.message.startswith("column 'total': ")
+    assert problem.message == "column 'total': a sum has more digits than a decimal can hold"
+
+
+def test_a_pattern_that_is_none(spark: SparkSession, explained: Explain) -> None:
+    problem = explained(orders(spark, ("A", "b\\c", "on", 10, 1)), update(x="1"), update(m="order_id LIKE region"))
+    assert (problem.type, problem.seq) == ("EvaluationError", 20)
+    assert problem.message.startswith("column 'm': ")
+
+
+def test_what_is_overwritten_unread_is_innocent(spark: SparkSession, explained: Explain) -> None:
+    steps = [update(v="TO_INTEGER(region)"), update(v="1"), update(w="TO_INTEGER(status)", u="v + 1"), update(x="w")]
+    problem = explained(orders(spark, ("A", "EMEA", "on", 10, 1)), *steps)
+    assert (problem.seq, problem.path) == (30, "arguments.assignments[0].expression")
+
+
+def test_what_an_output_does_not_write_is_innocent(spark: SparkSession, explained: Explain) -> None:
+    steps = [update(v="TO_INTEGER(region)"), update(w="TO_INTEGER(status)"), delete("order_id = region"), WRITE]
+    problem = explained(orders(spark, ("A", "EMEA", "on", 10, 1)), *steps)
+    assert (problem.seq, problem.message) == (20, "column 'w': 'on' is not a valid integer")
 
 
 def test_two_matches_name_alias_and_key(spark: SparkSession, explained: Explain) -> None:

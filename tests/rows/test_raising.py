@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 from tallybook.rows.raising import parse_raised, raising
@@ -17,13 +18,21 @@ def test_facts_survive_the_trip_through_spark(spark):
     assert parse_raised(str(caught.value)) == {"type": "DataLoadError", "table": "orders", "value": nasty}
 
 
+def test_a_plan_that_spark_prints_has_raised_nothing(spark):
+    checked = spark.range(2).select(F.when(F.col("id") > 5, raising("DataLoadError")).otherwise(F.col("id")).alias("v"))
+    with pytest.raises(AnalysisException) as caught:
+        checked.filter(F.col("v") + 1).collect()
+    assert "TALLYBOOK:" in str(caught.value) and parse_raised(str(caught.value)) is None
+
+
 def test_a_branch_not_taken_raises_nothing(spark):
     value = F.when(F.col("id") > 5, raising("DataLoadError")).otherwise(F.col("id"))
     assert spark.range(2).select(value.alias("id")).collect() == [(0,), (1,)]
 
 
 @pytest.mark.parametrize(
-    "message", ["", "a failure", "TALLYBOOK:", "concat(TALLYBOOK:, to_json(…))", "TALLYBOOK:[1]", "TALLYBOOK:{}"]
+    "message",
+    ["", "a failure", "TALLYBOOK:", 'raise_error(USER_RAISED_EXCEPTION, map(errorMessage, TALLYBOOK:{"type": "x"}))'],
 )
 def test_other_failures_are_not_taken_for_ours(message):
     assert parse_raised(message) is None

@@ -11,19 +11,28 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from tallybook.engine.needed import needed_columns
 from tallybook.engine.pipeline import Pipeline
 from tallybook.errors import Problem, RunError
+from tallybook.model.columns import DELETED, UPDATED_AT
 from tallybook.operations.base import Applying, Step
 from tallybook.operations.output import OutputStep
 from tallybook.rows.raising import parse_raised
+from tallybook.rows.system import only
 from tallybook.storage.diagnose import diagnose
 
+Failed: TypeAlias = PySparkException | Py4JJavaError
+"""What a failed job comes as: the second where PySpark does not know the Java exception."""
 _DATA_EXCEPTION = "22"
 """The class of SQL states that are about values."""
+_BAD_PATTERN = "INVALID_FORMAT"
+"""About a value as well, the pattern of a LIKE, though its state is that of bad SQL."""
 
 
 @contextmanager
@@ -31,20 +40,27 @@ def explained(pipeline: Pipeline, at: Callable[[], Step | None]) -> Iterator[Non
     """Turns a failed job into the RunError that tells it."""
     try:
         yield
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         raise RunError([explain_failure(error, pipeline, at())]) from error
 
 
-def explain_failure(error: PySparkException, pipeline: Pipeline, at: Step | None) -> Problem:
+def explain_failure(error: Failed, pipeline: Pipeline, at: Step | None) -> Problem:
     """The problem behind a failed job; `at` is the step that was being executed."""
     raised = parse_raised(str(error))
     if raised is not None and raised["type"] == "JoinNotUnique":
         return _join_not_unique(raised, pipeline.steps)
     if raised is not None:
         return _bad_data(raised, pipeline)
-    if not (error.getSqlState() or "").startswith(_DATA_EXCEPTION):
+    if not is_about_values(error):
         return _of_step(Problem("InternalError", f"Spark failed: {_sentence(error)}"), at)
     return _Blame(pipeline).find(at) or _of_step(Problem("EvaluationError", _reason(error)), at)
+
+
+def is_about_values(error: Failed) -> bool:
+    """Whether a row, and not the plan or the machine, made the job fail."""
+    if isinstance(error, Py4JJavaError):
+        return _cause(error).startswith("java.lang.ArithmeticException")
+    return (error.getSqlState() or "").startswith(_DATA_EXCEPTION) or _condition(error) == _BAD_PATTERN
 
 
 def _of_step(problem: Problem, step: Step | None) -> Problem:
@@ -82,23 +98,35 @@ class _Blame:
     pipeline: Pipeline
 
     def find(self, at: Step | None) -> Problem | None:
+        """Looks at what the failed job needed. Where that is found innocent, the job kept its frame: at all columns."""
         steps = list(self.pipeline.steps)
-        upto = steps.index(at) + 1 if at in steps else len(steps)
+        steps = steps[: steps.index(at) + 1] if at in steps else steps
         stages = [self.pipeline.first(self.pipeline.applying)]
-        for step in steps[:upto]:
+        for step in steps:
             stages.append(self.pipeline.after(step, *stages[-1]))
-        culprit = self._first_failing([frame for frame, _ in stages])
+        all_columns = [frozenset(frame.columns) for frame, _ in stages]
+        return self._among(steps, stages, needed_columns(steps, self.pipeline.schema)) or self._among(
+            steps, stages, all_columns
+        )
+
+    def _among(
+        self, steps: Sequence[Step], stages: Sequence[tuple[DataFrame, Applying]], needed: Sequence[frozenset[str]]
+    ) -> Problem | None:
+        """The step that fails, where only these columns are looked at before, between and after the steps."""
+        frames = [_narrowed(frame, columns) for (frame, _), columns in zip(stages, needed, strict=True)]
+        culprit = self._first_failing(frames)
         if culprit == 0:
             return None
         if culprit is None:
-            return self._expression(at, *stages[-1]) if isinstance(at, OutputStep) else None
+            last = steps[-1] if steps else None
+            return self._expression(last, *stages[-1], needed[-1]) if isinstance(last, OutputStep) else None
         step = steps[culprit - 1]
-        error = _failure(stages[culprit][0])
-        known = self._expression(step, *stages[culprit - 1])
+        error = _failure(frames[culprit])
+        known = self._expression(step, *stages[culprit - 1], needed[culprit])
         return known or (_of_step(Problem("EvaluationError", _reason(error)), step) if error else None)
 
     def _first_failing(self, frames: Sequence[DataFrame]) -> int | None:
-        """A frame contains all before it, so the first that fails can be found by halving."""
+        """A frame needs what those before it need, so the first that fails can be found by halving."""
         low, high = 0, len(frames) - 1
         if _failure(frames[high]) is None:
             return None
@@ -107,9 +135,9 @@ class _Blame:
             low, high = (low, middle) if _failure(frames[middle]) else (middle + 1, high)
         return low
 
-    def _expression(self, step: Step, before: DataFrame, applying: Applying) -> Problem | None:
+    def _expression(self, step: Step, before: DataFrame, applying: Applying, needed: frozenset[str]) -> Problem | None:
         for path, alone in step.alone.items():
-            error = _failure(self._result(alone, before, applying))
+            error = _failure(_narrowed(self._result(alone, before, applying), needed | {DELETED, UPDATED_AT}))
             if error is not None:
                 place = step.expressions[path].node.span.place
                 text = step.expressions[path].node.span.text
@@ -124,11 +152,15 @@ class _Blame:
         return step.apply(before, applying)
 
 
-def _failure(frame: DataFrame) -> PySparkException | None:
+def _narrowed(frame: DataFrame, columns: frozenset[str]) -> DataFrame:
+    return only(frame, [name for name in frame.columns if name in columns])
+
+
+def _failure(frame: DataFrame) -> Failed | None:
     """Evaluates every cell without keeping any."""
     try:
         frame.write.format("noop").mode("overwrite").save()
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         return error
     return None
 
@@ -139,7 +171,11 @@ def _target(step: Step, path: str) -> str:
 
 
 _REASONS: dict[str, Callable[[dict[str, str]], str]] = {
-    "ARITHMETIC_OVERFLOW": lambda _facts: "a result does not fit into a 64-bit integer",
+    "ARITHMETIC_OVERFLOW": lambda facts: (
+        "a sum has more digits than a decimal can hold"
+        if "decimal" in facts["message"]
+        else "a result does not fit into a 64-bit integer"
+    ),
     "NUMERIC_VALUE_OUT_OF_RANGE": lambda facts: (
         f"{facts['value'].strip()} does not fit into decimal({facts['precision']},{facts['scale']})"
     ),
@@ -149,14 +185,27 @@ _REASONS: dict[str, Callable[[dict[str, str]], str]] = {
 }
 
 
-def _reason(error: PySparkException) -> str:
-    condition = (error.getCondition() or "").split(".")[0]
+def _reason(error: Failed) -> str:
+    if isinstance(error, Py4JJavaError):
+        return _sentence(error)
     facts = error.getMessageParameters() or {}
-    known = _REASONS.get(condition)
+    known = _REASONS.get(_condition(error))
     try:
         return known(facts) if known else _sentence(error)
     except KeyError:
         return _sentence(error)
+
+
+def _condition(error: PySparkException) -> str:
+    return (error.getCondition() or "").split(".")[0]
+
+
+def _cause(error: Py4JJavaError) -> str:
+    """The Java exception below all others, in its own words."""
+    cause = error.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return str(cause.toString())
 
 
 def _type_name(spark_name: str) -> str:
@@ -164,7 +213,7 @@ def _type_name(spark_name: str) -> str:
     return {"bigint": "integer"}.get(name, name)
 
 
-def _sentence(error: PySparkException) -> str:
+def _sentence(error: Failed) -> str:
     """Spark's own words, without its advice to switch the check off."""
-    first = str(error).splitlines()[0]
+    first = (_cause(error) if isinstance(error, Py4JJavaError) else str(error)).splitlines()[0]
     return re.split(r" (?:Use|If necessary|SQLSTATE)", re.sub(r"^\[[^\]]+\]\s*", "", first))[0].strip()

@@ -16,6 +16,8 @@ from pyspark.sql import functions as F
 from tallybook.rows import sql
 
 _MARK = "TALLYBOOK:"
+_RAISED = f"[USER_RAISED_EXCEPTION] {_MARK}"
+"""What stands before the facts in a message. The mark alone is no proof: where Spark refuses a plan, it prints it."""
 
 
 def raising(type: str, **facts: str | Column) -> Column:
@@ -37,19 +39,14 @@ def raising_sql(type: str, **facts: str) -> str:
 
 def parse_raised(message: str) -> dict[str, Any] | None:
     """The facts inside the message of a failed job, or None when the failure is not one of `raising`'s."""
-    start = message.find(_MARK)
-    while start >= 0:
-        start += len(_MARK)
-        facts = _objects(message, start)
-        if "type" in facts:
-            return facts
-        start = message.find(_MARK, start)
-    return None
+    _, raised, facts = message.partition(_RAISED)
+    return _objects(facts) if raised else None
 
 
-def _objects(message: str, start: int) -> dict[str, Any]:
-    """The fields of the JSON objects that stand there, one after the other."""
+def _objects(message: str) -> dict[str, Any]:
+    """The fields of the JSON objects that it begins with, one after the other."""
     fields: dict[str, Any] = {}
+    start = 0
     while message.startswith("{", start):
         try:
             found, start = json.JSONDecoder().raw_decode(message, start)
