@@ -160,8 +160,22 @@ class Workspace:
         """The metadata store, ready for use; close it, or use it in a `with`."""
         from tallybook.store.store import Store
 
+        return Store.open(self.store_setting, self.root)
+
+    @property
+    def store_setting(self) -> str | None:
+        """The `store` of the settings. Which one is meant cannot be told from settings with a mistake: ValidationError,
+        for another store would know nothing of what was run and closed."""
+        from tallybook.store.url import URL_VARIABLE
+
+        if os.environ.get(URL_VARIABLE):
+            return None
+        problems = self.definitions.problems
+        wrong = [problem for problem in problems if problem.place and problem.place.file == SETTINGS_FILE]
+        if wrong:
+            raise ValidationError(wrong)
         settings = self.definitions.settings
-        return Store.open(settings.store if settings else None, self.root)
+        return settings.store if settings is not None else None
 
     @property
     def sandbox(self) -> Path:
@@ -178,9 +192,9 @@ class Workspace:
     @contextmanager
     def recorded(self) -> Iterator[Store | None]:
         """The store if there is one already: looking must not make one."""
-        settings = self.definitions.settings
-        elsewhere = (settings is not None and settings.store is not None) or "TALLYBOOK_STORE" in os.environ
-        if not elsewhere and not (self.root / PRIVATE / "store.sqlite3").exists():
+        from tallybook.store.store import Store
+
+        if not Store.is_made(self.store_setting, self.root):
             yield None
             return
         with self.store() as store:

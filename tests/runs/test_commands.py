@@ -92,6 +92,48 @@ def test_periods(books: Books, tally: Tally) -> None:
     assert said.code == 1 and "PeriodNotFound" in said.err
 
 
+@pytest.mark.parametrize(
+    ("settings", "type"),
+    [("name: tiny\nstroe: {}\n", "UnknownKey"), ("store: {}\n", "InvalidArguments"), ("name: [{}\n", "InvalidYaml")],
+)
+def test_settings_with_a_mistake_lead_to_no_other_store(
+    books: Books, tally: Tally, monkeypatch: pytest.MonkeyPatch, settings: str, type: str
+) -> None:
+    """What was closed there would be open in the store that is meant."""
+    (books.root / "tallybook.yaml").write_text(settings.format("sqlite:///meta/m.db"))
+    for command in (
+        ["period", "2026-03", "--close"],
+        ["period"],
+        ["runs"],
+        ["datasets"],
+        ["deactivate", "close"],
+        ["replay", "nope"],
+        ["store", "upgrade"],
+    ):
+        said = tally(books, *command)
+        assert (said.code, said.out) == (1, "")
+        assert said.err.startswith("tallybook.yaml:") and f": {type}\n" in said.err
+    assert not (books.root / ".tallybook").exists()
+    monkeypatch.setenv("TALLYBOOK_STORE", "sqlite:///meta/other.db")
+    assert tally(books, "runs").out == "no runs\n", "the environment says which store is meant"
+
+
+@pytest.mark.parametrize("place", ["settings", "environment"])
+def test_looking_makes_no_store_elsewhere(
+    books: Books, tally: Tally, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    url = "sqlite:///meta/m.db"
+    if place == "settings":
+        books.edit("tallybook.yaml", "name: tiny", f"name: tiny\nstore: {url}")
+    else:
+        monkeypatch.setenv("TALLYBOOK_STORE", url)
+    assert tally(books, "plan", "close", "--period", "2026-01").code == 0
+    assert tally(books, "apply", "--dry-run").code == 0
+    assert not (books.root / "meta").exists()
+    tally(books, "apply")
+    assert (books.root / "meta" / "m.db").exists()
+
+
 def test_nothing_has_run_yet(books: Books, tally: Tally) -> None:
     assert tally(books, "runs").out == "no runs\n"
     assert tally(books, "runs", "--json").json == {"runs": []}

@@ -18,8 +18,7 @@ def upgrade(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
     from tallybook.workspace import Workspace
 
     opened = Workspace.open(workspace)
-    settings = opened.definitions.settings
-    store = Store.at(settings.store if settings else None, opened.root)
+    store = Store.at(opened.store_setting, opened.root)
     try:
         store.upgrade()
     finally:

@@ -35,6 +35,12 @@ class Store(Schema, Projects, Periods, Runs, Results):
         return cls.open_url(store_url(setting, root, environ))
 
     @classmethod
+    def is_made(cls, setting: str | None, root: Path, environ: Mapping[str, str] = os.environ) -> bool:
+        """Whether opening the store makes no file; a server has its store, or opening says that it has none."""
+        url = store_url(setting, root, environ)
+        return url.get_backend_name() != "sqlite" or Path(str(url.database)).exists()
+
+    @classmethod
     def open_url(cls, url: URL) -> Store:
         """The store at a url with everything it needs, ready for use."""
         store = cls(url)
