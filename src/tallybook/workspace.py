@@ -42,10 +42,13 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: Path | str | None = None) -> Workspace:
-        """The workspace in a folder; without one, the nearest from the current folder upwards."""
+        """The workspace in a folder; without one, the nearest from the current folder upwards.
+
+        Its root has one spelling, however the folder was named: the store knows places by their paths.
+        """
         if folder is None:
             return cls(find_root(Path.cwd()))
-        root = Path(folder).absolute()
+        root = Path(folder).resolve()
         if not (root / SETTINGS_FILE).is_file():
             raise UsageError(
                 f"'{folder}' is not a workspace: it has no {SETTINGS_FILE}", "make one with `tallybook init`"

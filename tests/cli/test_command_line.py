@@ -85,6 +85,14 @@ def test_the_nearest_workspace_upwards_is_meant(
     assert "workspace 'golden' is valid" in capsys.readouterr().out
 
 
+def test_a_workspace_has_one_root_however_it_is_named(sound: Path, tmp_path: Path) -> None:
+    """The store knows places by their paths: another spelling would be another place."""
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "link").symlink_to(sound)
+    roundabout = tmp_path / "beside" / ".." / "link"
+    assert Workspace.open(roundabout).root == Workspace.open(sound).root == sound.resolve()
+
+
 WRONG_USAGE = {
     "no such command": ["frobnicate"],
     "no such option": ["validate", "--frobnicate"],
