@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from tests.rules.kit import rule
 from tests.runs.kit import JANUARY, Books, parquet_rows
 
@@ -136,6 +138,35 @@ def test_a_run_overtaken_by_a_later_one_is_not_retried(books: Books, monkeypatch
             connection.exec_driver_sql(f"UPDATE runs SET status = 'completed' WHERE id = '{later.id}'")
     with pytest.raises(ProblemError, match=f"run {later.id} of the same project and period has completed since"):
         books.open().retry(overtaken.id)
+
+
+def test_a_run_is_not_retried_beside_outputs_of_a_later_one(active: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither has completed, but the first output is the later run's by now."""
+    first = half_done(active, monkeypatch)
+    later = half_done(active, monkeypatch)
+    words = f"run {later.id} of the same project and period has written output 30 since"
+    with pytest.raises(ProblemError, match=words):
+        active.open().retry(first.id)
+    assert active.open().retry(later.id).run.status == "completed"
+
+
+def test_a_retry_reads_no_delta_table_that_the_run_did_not_find(
+    active: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing was there to pin a version of: what is there now would be read."""
+    active.edit(
+        "places.yaml",
+        "{name: all, data_level: any, strategy: {type: path, datasource_id: files, path: \"{{table_name}}.csv\"}}",
+        "{name: all, data_level: any, on_missing: empty, strategy: {type: table, datasource_id: warehouse, table: t}}",
+    )
+    failed = half_done(active, monkeypatch)
+    completed = active.run(period="2026-02").run
+    write_deltalake(active.root / "warehouse" / "t", pa.table({"region": ["EMEA"], "tier": ["gold"]}))
+    new = f"{active.root / 'warehouse' / 't'} is new"
+    with pytest.raises(ProblemError, match=f"its input changed since: {new}"):
+        active.open().retry(failed.id)
+    replay = active.open().replay(completed.id)
+    assert replay.changed_inputs == [new] and replay.identical is False
 
 
 def begin(store: Store) -> Run:

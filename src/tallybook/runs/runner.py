@@ -136,14 +136,17 @@ def superseded_input(plan: Plan, known: Known) -> Iterator[str]:
 
 
 def refuse_superseded(store: Store, run: Run) -> None:
-    """A retry may not put old rows over those of a run that has completed meanwhile."""
-    done = store.runs(project_id=run.project_id, period=run.period, statuses=("completed",))
-    newer = next(
-        (other for other in done if other.id_epoch_ms > run.id_epoch_ms and other.sandbox == run.sandbox), None
-    )
-    if newer is not None and run.status != "completed":
-        raise fail(
-            "RunNotFound",
-            f"run {run.id} cannot be retried: run {newer.id} of the same project and period has completed since",
-            hint=f"tallybook run {run.project_id} --period {run.period}",
-        )
+    """A retry may not put old rows over those of a later run, nor beside them: outputs belong to one run."""
+    if run.status == "completed":
+        return
+    for other in store.runs(project_id=run.project_id, period=run.period):
+        if other.id_epoch_ms <= run.id_epoch_ms or other.sandbox != run.sandbox:
+            continue
+        written = [output.seq for output in store.output_results(other.id) if output.committed]
+        if other.status == "completed" or written:
+            done = "has completed" if other.status == "completed" else f"has written output {written[-1]}"
+            raise fail(
+                "RunNotFound",
+                f"run {run.id} cannot be retried: run {other.id} of the same project and period {done} since",
+                hint=f"tallybook run {run.project_id} --period {run.period}",
+            )

@@ -17,6 +17,7 @@ from tallybook.project.catalog import Catalog
 from tallybook.project.model import Project
 from tallybook.runs.places import location_from_json, location_to_json
 from tallybook.runs.recording import body_of, dataset_from
+from tallybook.storage.delta import current_version
 from tallybook.storage.fingerprint import changed_files, fingerprint
 from tallybook.store.store import Store
 
@@ -95,9 +96,12 @@ def plan_again(run: Run, snapshot: Snapshot, store: Store) -> Plan:
 
 
 def changed_inputs(spark: SparkSession, snapshot: Snapshot) -> list[str]:
-    """The files that are not what they were when the snapshot was taken, in words."""
+    """The files and Delta tables that are not what they were when the snapshot was taken, in words."""
     found: list[str] = []
     for kept in snapshot.resolver_snapshots:
         for body in kept.locations:
-            found += changed_files(body.get("files", []), fingerprint(spark, location_from_json(body)))
+            place = location_from_json(body)
+            found += changed_files(body.get("files", []), fingerprint(spark, place))
+            if place.version is None and current_version(place) is not None:
+                found.append(f"{place.target} is new")
     return list(dict.fromkeys(found))
