@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -213,6 +215,50 @@ def test_replay_says_identical(closed: tuple[Books, RunResult], tally: Tally) ->
     books, result = closed
     document = tally(books, "replay", result.run.id, "--json").json
     assert document["identical"] and [each["rows"] for each in document["outputs"]] == [2, 5]
+
+
+ADDING = """\
+project:
+  id: adding
+  name: Adding
+  input_dataset_id: sales
+  operations:
+    - seq: 1
+      name: Moments
+      type: update
+      arguments:
+        assignments:
+          - {column: at, expression: 'TIMESTAMP("2026-01-01T00:30:00Z")'}
+          - {column: early, expression: 'TIMESTAMP("0001-01-01T00:00:00Z")'}
+    - {seq: 2, name: D, type: output, arguments: {destination: {location: all.delta}, mode: append}}
+    - {seq: 3, name: P, type: output, arguments: {destination: {location: all}, mode: append, columns: [id, at, early]}}
+    - seq: 4
+      name: C
+      type: output
+      arguments: {destination: {location: {path: texts, format: csv}}, mode: append, columns: [id, at, early]}
+"""
+
+
+def test_rows_are_shown_of_this_run_and_in_utc(
+    books: Books, tally: Tally, spark: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """West of Greenwich the first moment of year 1 is in a year that Python does not have."""
+    (books.root / "adding.yaml").write_text(ADDING)
+    tally(books, "activate", "adding")
+    assert tally(books, "run", "adding", "--period", "2026-01").code == 0
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "America/New_York")
+        time.tzset()
+        said = tally(books, "run", "adding", "--period", "2026-02", "--show", "9")
+    time.tzset()
+    assert said.code == 0
+    shown = [text.splitlines()[2:] for text in re.split(r"first rows of output \d:\n", said.out)[1:]]
+    moments = "2026-01-01 00:30:00  0001-01-01 00:00:00"
+    assert [[line.strip() for line in lines if line] for lines in shown] == [
+        [f"d   EMEA    5.00    {moments}"],
+        [f"d   {moments}"],
+        [f"d   {moments}"],
+    ]
 
 
 def test_run_says_what_it_did(books: Books, tally: Tally, spark: object) -> None:

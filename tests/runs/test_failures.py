@@ -150,13 +150,11 @@ def test_a_run_is_not_retried_beside_outputs_of_a_later_one(active: Books, monke
     assert active.open().retry(later.id).run.status == "completed"
 
 
-def test_a_retry_reads_no_delta_table_that_the_run_did_not_find(
-    active: Books, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_retry_reads_no_delta_table_that_the_run_did_not_find(active: Books, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing was there to pin a version of: what is there now would be read."""
     active.edit(
         "places.yaml",
-        "{name: all, data_level: any, strategy: {type: path, datasource_id: files, path: \"{{table_name}}.csv\"}}",
+        '{name: all, data_level: any, strategy: {type: path, datasource_id: files, path: "{{table_name}}.csv"}}',
         "{name: all, data_level: any, on_missing: empty, strategy: {type: table, datasource_id: warehouse, table: t}}",
     )
     failed = half_done(active, monkeypatch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,21 @@ def test_text_and_validity_repeat_themselves(books: Books, spark: SparkSession) 
 def test_only_a_completed_run_is_replayed(books: Books) -> None:
     with pytest.raises(ProblemError, match="no run has the id nope"):
         books.open().replay("nope")
+
+
+def test_differing_moments_are_told_in_utc(books: Books, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    (books.root / "rates.yaml").write_text(RATES)
+    lines = "currency,rate,_valid_from,_valid_to,_created_at\nUSD,1.1,0001-01-01,,0001-01-01T00:00:00Z\n"
+    (books.root / "data" / "rates.csv").write_text(lines)
+    books.open().activate("list-rates")
+    run = books.run("list-rates").run
+    (books.root / "data" / "rates.csv").write_text(lines.replace("1.1", "1.2"))
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "America/New_York")
+        time.tzset()
+        output = books.open().replay(run.id).outputs[0]
+    time.tzset()
+    assert [row["_created_at"] for row in (*output.only_then, *output.only_now)] == ["0001-01-01 00:00:00"] * 2
 
 
 @pytest.mark.long

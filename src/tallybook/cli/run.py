@@ -122,7 +122,7 @@ def _say_rows(result: RunResult, show: int, workspace: Workspace) -> None:
     for output in result.outputs:
         say()
         say(f"first rows of output {output.seq}:")
-        for line in output_rows(workspace.session, result.plan, output.seq, show):
+        for line in output_rows(workspace.session, result, output, show):
             say(f"  {line}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tallybook.model.columns import SYSTEM_COLUMNS, ColumnDef
@@ -9,10 +10,11 @@ from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.model.run import Run
 from tallybook.operations.output import Mode, OutputStep
+from tallybook.rows import sql
 from tallybook.storage.read import read
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 
 def write_mode(step: OutputStep, run: Run) -> Mode:
@@ -25,3 +27,14 @@ def read_output(spark: SparkSession, step: OutputStep, location: Location) -> Da
     types = {name: type for name, type in step.before.columns.items() if name not in SYSTEM_COLUMNS}
     columns = tuple(ColumnDef(name=name, type=types[name]) for name in step.columns if name in types)
     return read(spark, location, Table.model_construct(name=step.name, columns=columns))
+
+
+def first_rows(frame: DataFrame, columns: Sequence[str], count: int) -> list[Row]:
+    """Rows to show. Dates and timestamps come as Spark's text: Python would tell timestamps in the zone of the machine,
+    and knows no year before 1 or after 9999."""
+    types = dict(frame.dtypes)
+    values = {
+        name: f"CAST({sql.name(name)} AS string)" if types[name] in ("date", "timestamp") else sql.name(name)
+        for name in columns
+    }
+    return frame.selectExpr(*(f"{value} AS {sql.name(name)}" for name, value in values.items())).take(count)

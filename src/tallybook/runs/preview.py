@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tallybook.engine.plan import Plan
 from tallybook.model.columns import RESERVED, ROW_ID
+from tallybook.model.run import OutputResult
 from tallybook.operations.output import OutputStep
 from tallybook.rows.ids import POSITION
-from tallybook.runs.outputs import read_output
+from tallybook.runs.outputs import first_rows, read_output, write_mode
+from tallybook.runs.runner import RunResult
+from tallybook.storage.write import written_by
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def output_rows(spark: SparkSession, plan: Plan, seq: int, count: int) -> list[str]:
+def output_rows(spark: SparkSession, result: RunResult, output: OutputResult, count: int) -> list[str]:
     """A table of text: the business columns of the first rows, in the order of their ids or as they lie."""
-    step = next(step for step in plan.steps if isinstance(step, OutputStep) and step.seq == seq)
+    step = next(step for step in result.plan.steps if isinstance(step, OutputStep) and step.seq == output.seq)
     shown = [name for name in step.columns if name not in RESERVED] or list(step.columns)
-    frame = read_output(spark, step, plan.destinations[seq])
+    place = replace(result.plan.destinations[step.seq], version=output.delta_version)
+    if write_mode(step, result.run) == "append":
+        place = written_by(place, result.run.id, step.seq)
+    frame = read_output(spark, step, place)
     order = ROW_ID if ROW_ID in frame.columns else POSITION
-    rows = frame.orderBy(order).select(*(f"`{name}`" for name in shown)).take(count)
+    rows = first_rows(frame.orderBy(order), shown, count)
     return text_table(shown, [[_cell(value) for value in row] for row in rows])
 
 

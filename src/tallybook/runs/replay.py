@@ -23,7 +23,7 @@ from tallybook.model.period import Calendar
 from tallybook.model.run import OutputResult, Run
 from tallybook.operations.base import Step
 from tallybook.operations.output import OutputStep
-from tallybook.runs.outputs import read_output, write_mode
+from tallybook.runs.outputs import first_rows, read_output, write_mode
 from tallybook.runs.snapshot import changed_inputs, plan_again
 from tallybook.storage.write import write
 from tallybook.store.store import Store
@@ -160,4 +160,4 @@ def _only(one: DataFrame, other: DataFrame) -> list[dict[str, Any]]:
     """Rows of one that the other does not have, counted as often as they occur."""
     rest = one.exceptAll(other)
     ordered = rest.orderBy(ROW_ID) if ROW_ID in one.columns else rest
-    return [row.asDict() for row in ordered.take(SHOWN)]
+    return [row.asDict() for row in first_rows(ordered, one.columns, SHOWN)]

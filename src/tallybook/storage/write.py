@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
@@ -9,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.storage.commit import write_delta
+from tallybook.storage.delta import table_root
 from tallybook.storage.plain import write_plain
 from tallybook.storage.stage import Written
 
@@ -33,3 +35,11 @@ def write(
                 hint="write to a datasource of type delta; Spark and databases can read it from there",
             )
     return write_plain(spark, frame, location, mode=mode, run_id=run_id, seq=seq)
+
+
+def written_by(location: Location, run_id: str, seq: int) -> Location:
+    """Where the rows of one output lie in a place that others add to: its files carry its name."""
+    if location.source.type != "delta":
+        return replace(location, target=f"{location.target.rstrip('/')}/{run_id}-{seq}-*")
+    files = location.source.model_copy(update={"type": "parquet"})
+    return replace(location, source=files, target=f"{table_root(location)}/{run_id}-{seq}/*", version=None)
