@@ -217,6 +217,41 @@ def test_replay_says_identical(closed: tuple[Books, RunResult], tally: Tally) ->
     assert document["identical"] and [each["rows"] for each in document["outputs"]] == [2, 5]
 
 
+SAME_PLACE = """\
+project:
+  id: twice
+  name: Twice
+  input_dataset_id: sales
+  operations:
+    - {seq: 1, name: All, type: output, arguments: {destination: {location: ids.csv}, columns: [id]}}
+    - {seq: 2, name: Again, type: output, arguments: {destination: {location: ids.csv}, columns: [id]}}
+---
+project:
+  id: silent
+  name: Silent
+  input_dataset_id: sales
+  operations:
+    - {seq: 1, name: Drop, type: delete}
+"""
+
+
+def test_replay_says_what_it_could_not_compare(books: Books, tally: Tally, spark: object) -> None:
+    (books.root / "more.yaml").write_text(SAME_PLACE)
+    tally(books, "activate", "twice")
+    run_id = books.run("twice").run.id
+    said = tally(books, "replay", run_id)
+    assert said.code == 1, "a script must not take it for a proof"
+    assert "): output 2 has written there since\n" in said.out and "): identical\n" in said.out
+    assert said.out.endswith(f"run {run_id}: could not be compared\n")
+    document = tally(books, "replay", run_id, "--json").json
+    assert document["identical"] is None
+    assert [each["identical"] for each in document["outputs"]] == [None, True]
+
+    run_id = books.run("silent").run.id
+    said = tally(books, "replay", run_id)
+    assert (said.code, said.out) == (1, f"the run has no outputs to compare\nrun {run_id}: could not be compared\n")
+
+
 ADDING = """\
 project:
   id: adding

@@ -120,6 +120,9 @@ def _document(store: Store, run_id: str) -> dict[str, Any]:
     }
 
 
+_VERDICTS = {True: "identical", False: "NOT identical", None: "could not be compared"}
+
+
 @app.command()
 def replay(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run to execute again.")],
@@ -149,7 +152,9 @@ def replay(
         _say_comparison(output)
     for change in done.changed_inputs:
         say(f"input changed since the run: {change}")
-    say(f"run {run}: {'identical' if done.identical else 'NOT identical'}")
+    if not done.outputs:
+        say("the run has no outputs to compare")
+    say(f"run {run}: {_VERDICTS[done.identical]}")
     return 0 if done.identical else 1
 
 

@@ -49,21 +49,25 @@ class OutputComparison:
     """Why it could not be compared."""
 
     @property
-    def identical(self) -> bool:
-        return self.unknown is None and not self.only_then and not self.only_now
+    def identical(self) -> bool | None:
+        """None when it could not be compared."""
+        return None if self.unknown is not None else not self.only_then and not self.only_now
 
 
 @dataclass(frozen=True)
 class Replay:
-    """The outcome: identical when every output is."""
+    """The outcome."""
 
     run: Run
     outputs: Sequence[OutputComparison]
     changed_inputs: Sequence[str]
 
     @property
-    def identical(self) -> bool:
-        return all(output.identical for output in self.outputs)
+    def identical(self) -> bool | None:
+        """True when every output was compared and is the same, False when one is found different; None when neither is
+        known, for an output could not be compared or there is none."""
+        found = {output.identical for output in self.outputs} or {None}
+        return False if False in found else None if None in found else True
 
 
 def replay(store: Store, session: Callable[[], SparkSession], run_id: str, calendar: Calendar, scratch: Path) -> Replay:
