@@ -98,6 +98,14 @@ class Workspace:
         planner = Planner(self.checked, known, evaluator(lambda: self.session), self.sandbox)
         return planner.plan(planner.bind(entry, state), facts, sandbox=state is None or state.status == "draft")
 
+    def refusal(self, project: str, period: str) -> Problem | None:
+        """Why a run would be refused as things stand: the project's state, or the period's. Writes nothing."""
+        from tallybook.runs.planner import calendar_of
+        from tallybook.runs.refusal import refusal
+
+        with self.recorded() as store:
+            return refusal(store, self.checked, calendar_of(self.checked), project, period)
+
     def run(
         self,
         project: str,

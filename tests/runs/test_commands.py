@@ -217,6 +217,35 @@ def test_replay_says_identical(closed: tuple[Books, RunResult], tally: Tally) ->
     assert document["identical"] and [each["rows"] for each in document["outputs"]] == [2, 5]
 
 
+def test_plan_says_that_a_run_would_be_refused(books: Books, tally: Tally) -> None:
+    def refused() -> Any:
+        said = tally(books, "plan", "close", "--period", "2026-01")
+        problem = tally(books, "plan", "close", "--period", "2026-01", "--json").json["refused"]
+        assert said.code == 0
+        last = said.out.splitlines()[-1]
+        assert last == f"a run would be refused: {problem['message']}" if problem else "refused" not in said.out
+        return problem and (problem["type"], problem["message"])
+
+    assert refused() is None
+    tally(books, "activate", "close")
+    assert refused() is None
+    tally(books, "period", "2026-01", "--close")
+    assert refused() == ("PeriodNotOpen", "period 2026-01 is closed")
+    text = (books.root / "sales.yaml").read_text()
+    books.edit("sales.yaml", "{name: region,", "{name: area,")
+    conflict = (
+        "ProjectNotRunnable",
+        "project 'close' is in conflict with a dataset it uses: dataset sales v1 → v2, "
+        "column region: renamed to area, used by operations 10, 40",
+    )
+    assert refused() == conflict, "the run would record the change first"
+    tally(books, "apply")
+    assert refused() == conflict
+    (books.root / "sales.yaml").write_text(text)
+    tally(books, "deactivate", "close")
+    assert refused() == ("ProjectNotRunnable", "project 'close' is inactive")
+
+
 SAME_PLACE = """\
 project:
   id: twice

@@ -29,9 +29,14 @@ def plan(
     from tallybook.engine.explain import plan_document, plan_text
     from tallybook.workspace import Workspace
 
-    made = Workspace.open(workspace).plan(project, period, as_of.date() if as_of else None)
+    opened = Workspace.open(workspace)
+    made = opened.plan(project, period, as_of.date() if as_of else None)
+    refused = opened.refusal(project, period)
     if json:
-        emit(plan_document(made))
+        emit(plan_document(made) | {"refused": refused.to_json() if refused else None})
         return
     for line in plan_text(made):
         say(line)
+    if refused is not None:
+        say()
+        say(f"a run would be refused: {refused.message}")

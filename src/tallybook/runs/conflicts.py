@@ -18,20 +18,27 @@ from tallybook.store.store import Store
 def stop_broken_projects(store: Store, changed: Mapping[str, int]) -> None:
     """Puts them in conflict. `changed` are the datasets that have just got a new version, and that version."""
     catalog = known_datasets(store).catalog
-    unchanged = _as_before(catalog, changed)
     for state in store.project_states():
-        if state.status not in ("active", "conflict"):
-            continue
-        project = _recorded(store, state)
-        found = [
-            *_of_input(project, state, catalog, unchanged),
-            *_of_others(project, state, catalog, unchanged, changed),
-        ]
-        fresh = [conflict for conflict in found if conflict not in state.conflicts]
-        if fresh:
-            again = {conflict.dataset_id for conflict in fresh}
-            kept = [conflict for conflict in state.conflicts if conflict.dataset_id not in again]
-            store.mark_conflict(state.project_id, [*kept, *fresh])
+        conflicts = conflicts_of(store, state, catalog, changed)
+        if conflicts != state.conflicts:
+            store.mark_conflict(state.project_id, conflicts)
+
+
+def conflicts_of(
+    store: Store, state: ProjectState, catalog: Catalog, changed: Mapping[str, int]
+) -> tuple[Conflict, ...]:
+    """All conflicts of a recorded project, those it has and those the changed datasets of the catalog bring."""
+    if state.status not in ("active", "conflict"):
+        return state.conflicts
+    unchanged = _as_before(catalog, changed)
+    project = _recorded(store, state)
+    found = [
+        *_of_input(project, state, catalog, unchanged),
+        *_of_others(project, state, catalog, unchanged, changed),
+    ]
+    fresh = [conflict for conflict in found if conflict not in state.conflicts]
+    again = {conflict.dataset_id for conflict in fresh}
+    return (*(conflict for conflict in state.conflicts if conflict.dataset_id not in again), *fresh)
 
 
 def _as_before(catalog: Catalog, changed: Mapping[str, int]) -> Catalog:

@@ -1,0 +1,40 @@
+"""Whether a run would be refused, asked without starting one."""
+
+from __future__ import annotations
+
+from tallybook.errors import Problem, RunError
+from tallybook.model.period import Calendar
+from tallybook.model.state import ProjectState
+from tallybook.project.checked import Checked
+from tallybook.project.lifecycle import check_period_runs, check_project_runs
+from tallybook.runs.apply import differences
+from tallybook.runs.conflicts import conflicts_of
+from tallybook.runs.recording import previewed_datasets, previewed_state
+from tallybook.store.store import Store
+
+
+def refusal(store: Store | None, checked: Checked, calendar: Calendar, project_id: str, period: str) -> Problem | None:
+    """What a run would say first, once it has recorded the files; None when it would start."""
+    status = calendar.initial_status(period)
+    if store is not None:
+        status = store.period_status(calendar.id, period, status)
+    state = _state_after(store, checked, project_id) if store is not None else None
+    try:
+        if state is not None:
+            check_project_runs(project_id, state.status, state.conflicts)
+        check_period_runs(period, status, None)
+    except RunError as error:
+        return error.problem
+    return None
+
+
+def _state_after(store: Store, checked: Checked, project_id: str) -> ProjectState | None:
+    """The state of a project after recording the files, conflicts with changed datasets included."""
+    recorded = store.project_state(project_id)
+    state = previewed_state(store, checked.definitions, project_id)
+    if recorded is None or state is None or state.status != "active":
+        return state
+    changed = {each.id: each.version for each in differences(store, checked) if each.kind == "dataset"}
+    catalog = previewed_datasets(store, checked.definitions).catalog
+    conflicts = conflicts_of(store, recorded, catalog, changed)
+    return state.model_copy(update={"status": "conflict", "conflicts": conflicts}) if conflicts else state
