@@ -11,8 +11,10 @@ from tests.rules.kit import rule
 from tests.runs.kit import JANUARY, Books, parquet_rows
 
 from tallybook.errors import Problem, ProblemError, RunError, StoreError
+from tallybook.model.period import GREGORIAN
 from tallybook.model.run import Run
 from tallybook.runs import execute, runner
+from tallybook.runs.snapshot import calendar_then
 from tallybook.store.store import Store
 
 BROKEN = """
@@ -73,7 +75,7 @@ def test_a_missing_place_fails_the_run_with_its_id(active: Books) -> None:
     assert (failed.value.run_id, run.status, run.last_completed_operation) == (run.id, "failed", None)
 
 
-def half_done(books: Books, monkeypatch: pytest.MonkeyPatch) -> Run:
+def half_done(books: Books, monkeypatch: pytest.MonkeyPatch, period: str = "2026-01") -> Run:
     """A run whose second output could not be written."""
     real = execute.write
 
@@ -84,7 +86,7 @@ def half_done(books: Books, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     with monkeypatch.context() as patch, pytest.raises(RunError, match="the disk is full"):
         patch.setattr(execute, "write", no_reports)
-        books.run()
+        books.run(period=period)
     return last_run(books)
 
 
@@ -165,6 +167,25 @@ def test_a_retry_reads_no_delta_table_that_the_run_did_not_find(active: Books, m
         active.open().retry(failed.id)
     replay = active.open().replay(completed.id)
     assert replay.changed_inputs == [new] and replay.identical is False
+
+
+def test_a_run_is_repeated_by_the_calendar_it_had(active: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The months of its quarter need not be periods of the calendar of today."""
+    (active.root / "data" / "sales" / "2026-03.csv").write_text("id,region,amount\ne,APAC,7\n")
+    failed = half_done(active, monkeypatch, "2026-Q1")
+    (active.root / "fy.yaml").write_text(
+        "calendar: {id: fy, fiscal_year_start: '04', levels: [{name: year, identifier: 'FY{{YYYY}}'}]}\n"
+    )
+    active.edit("tallybook.yaml", "name: tiny", "name: tiny\ncalendar: fy")
+    active.edit("places.yaml", "data_level: month", "data_level: year")
+    done = active.open().retry(failed.id)
+    assert [output.rows_written for output in done.outputs] == [4, 7]
+    assert active.open().replay(failed.id).identical
+    with active.store() as store:
+        snapshot = store.snapshot(failed.id)
+    assert calendar_then(snapshot, GREGORIAN) == GREGORIAN
+    older = snapshot.model_copy(update={"calendar": None})
+    assert calendar_then(older, GREGORIAN) is GREGORIAN, "older versions did not keep it"
 
 
 def begin(store: Store) -> Run:

@@ -121,4 +121,6 @@ class Snapshot(Entity):
     resolver_snapshots: tuple[ResolverSnapshot, ...]
     destinations: dict[str, Json] = Field(default_factory=dict)
     """Where each output goes, by seq."""
+    calendar: Json | None = None
+    """The calendar whose periods the places are of; None in snapshots of versions that did not keep it."""
     engine_version: str

@@ -24,7 +24,7 @@ from tallybook.model.run import OutputResult, Run
 from tallybook.operations.base import Step
 from tallybook.operations.output import OutputStep
 from tallybook.runs.outputs import first_rows, read_output, write_mode
-from tallybook.runs.snapshot import changed_inputs, plan_again
+from tallybook.runs.snapshot import calendar_then, changed_inputs, plan_again
 from tallybook.storage.write import write
 from tallybook.store.store import Store
 
@@ -79,7 +79,7 @@ def replay(store: Store, session: Callable[[], SparkSession], run_id: str, calen
     plan = plan_again(run, snapshot, store)
     spark = session()
     again = _Again(store, spark, run, plan, scratch / f"{run.id}-{uuid4().hex}")
-    tables = LocatedTables.of(spark, plan, calendar)
+    tables = LocatedTables.of(spark, plan, calendar_then(snapshot, calendar))
     pipeline = Pipeline(spark, plan.input, plan.schema, plan.steps, plan.facts, tables)
     changed = changed_inputs(spark, snapshot)
     try:

@@ -14,6 +14,7 @@ from tallybook.engine.facts import RunFacts
 from tallybook.engine.pipeline import Listener
 from tallybook.engine.plan import Plan
 from tallybook.errors import fail
+from tallybook.model.period import Calendar
 from tallybook.model.run import OperationResult, OutputResult, Run, Snapshot
 from tallybook.project.checked import Checked
 from tallybook.project.lifecycle import check_project_runs
@@ -23,7 +24,7 @@ from tallybook.runs.ending import ending
 from tallybook.runs.execute import Execution
 from tallybook.runs.planner import Planner, calendar_of, valid_project
 from tallybook.runs.recording import Known, known_datasets
-from tallybook.runs.snapshot import changed_inputs, plan_again, take_snapshot
+from tallybook.runs.snapshot import calendar_then, changed_inputs, plan_again, take_snapshot
 from tallybook.storage.fingerprint import fingerprint
 from tallybook.store.store import Store
 
@@ -82,7 +83,8 @@ class Runner:
             plan = planner.plan(bound, facts, sandbox=run.sandbox)
             started = self.store.start_run(run, self._snapshot(plan, entry))
         written_down = entry.head.input_dataset_version is not None
-        return self._execute(started, plan, [] if written_down else list(superseded_input(plan, known)))
+        warnings = [] if written_down else list(superseded_input(plan, known))
+        return self._execute(started, plan, calendar, warnings)
 
     def retry(self, run_id: str, *, reopen_reason: str | None = None) -> RunResult:
         """Runs a failed or cancelled run's snapshot again; outputs it finished are not written again."""
@@ -90,11 +92,14 @@ class Runner:
         refuse_superseded(self.store, before)
         if before.status in ("failed", "cancelled"):
             self._refuse_changed(before)
-        initial = calendar_of(self.checked).initial_status(before.period)
+        calendar = calendar_of(self.checked)
+        initial = calendar.initial_status(before.period)
         run = self.store.retry_run(run_id, reopen_reason=reopen_reason, initial_period_status=initial)
         with ending(self.store, run):
-            plan = plan_again(run, self.store.snapshot(run_id), self.store)
-        return self._execute(run, plan)
+            snapshot = self.store.snapshot(run_id)
+            plan = plan_again(run, snapshot, self.store)
+            calendar = calendar_then(snapshot, calendar)
+        return self._execute(run, plan, calendar)
 
     def _refuse_changed(self, run: Run) -> None:
         """A retry reads what the run read: outputs it finished and those to come must be of the same rows."""
@@ -111,12 +116,15 @@ class Runner:
         assert project is not None, "a valid project is whole"
         versions = {definition.id: definition.version for definition in self.store.all_latest("resolver")}
         engine = f"tallybook {version('tallybook')}, pyspark {version('pyspark')}"
-        return take_snapshot(plan, project, versions, engine, lambda place: fingerprint(self.session(), place))
+        calendar = calendar_of(self.checked)
+        return take_snapshot(
+            plan, project, calendar, versions, engine, lambda place: fingerprint(self.session(), place)
+        )
 
-    def _execute(self, run: Run, plan: Plan, warnings: Sequence[str] = ()) -> RunResult:
+    def _execute(self, run: Run, plan: Plan, calendar: Calendar, warnings: Sequence[str] = ()) -> RunResult:
         with ending(self.store, run):
             spark = self.session()
-        execution = Execution(self.store, spark, run, plan, calendar_of(self.checked), self.watcher)
+        execution = Execution(self.store, spark, run, plan, calendar, self.watcher)
         for warning in warnings:
             execution.warn(warning)
         frame = execution.execute()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tallybook.engine.facts import RunFacts
 from tallybook.engine.plan import Plan, make_plan
 from tallybook.model.location import Location
-from tallybook.model.period import Period
+from tallybook.model.period import Calendar, Period
 from tallybook.model.run import DatasetUse, ResolverSnapshot, Run, Snapshot
 from tallybook.model.state import Json
 from tallybook.operations.schema import SourceTable
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 def take_snapshot(
     plan: Plan,
     project: Project,
+    calendar: Calendar,
     resolver_versions: Mapping[str, int],
     engine_version: str,
     files_of: Callable[[Location], list[Json]],
@@ -46,6 +47,7 @@ def take_snapshot(
             for source, locations in plan.locations.items()
         ),
         destinations={str(seq): location_to_json(location) for seq, location in plan.destinations.items()},
+        calendar=body_of(calendar),
         engine_version=engine_version,
     )
 
@@ -93,6 +95,11 @@ def plan_again(run: Run, snapshot: Snapshot, store: Store) -> Plan:
         lambda source: places[source.dataset.id, source.dataset.version, source.table.name],
         lambda step: location_from_json(snapshot.destinations[str(step.seq)]),
     )
+
+
+def calendar_then(snapshot: Snapshot, now: Calendar) -> Calendar:
+    """The calendar of a recorded run; the one of now where the snapshot has none."""
+    return now if snapshot.calendar is None else Calendar.model_validate(snapshot.calendar, strict=False)
 
 
 def changed_inputs(spark: SparkSession, snapshot: Snapshot) -> list[str]:
