@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from threading import Lock
 
@@ -30,6 +30,7 @@ from tallybook.operations.base import Step
 from tallybook.operations.output import OutputStep
 from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import BoundProject
+from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
 from tallybook.storage.read import read_all
 
@@ -39,6 +40,7 @@ Key = tuple[str, str]
 
 _HELD_ROWS = 10_000
 """A file of at most so many rows is read once and then held."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -184,8 +186,17 @@ def local_frame(spark: SparkSession, columns: Mapping[str, ColumnType], rows: Se
 
 
 def collected(frame: DataFrame) -> list[Values]:
-    """The rows of a small frame; timestamps in UTC, where PySpark would hand out the local time of this machine."""
-    return [tuple(_in_utc(value) for value in row) for row in frame.collect()]
+    """The rows of a small frame; timestamps in UTC.
+
+    They travel as microseconds: PySpark would go through the local time of this machine, which has no year 1.
+    """
+    moments = [isinstance(field.dataType, T.TimestampType) for field in frame.schema]
+    names = map(sql.name, frame.columns)
+    readable = [f"unix_micros({name})" if of_time else name for name, of_time in zip(names, moments, strict=True)]
+    return [
+        tuple(_moment(value) if of_time else value for value, of_time in zip(row, moments, strict=True))
+        for row in frame.selectExpr(*readable).collect()
+    ]
 
 
 def _arrow_type(type: ColumnType) -> pa.DataType:
@@ -196,5 +207,5 @@ def _exact(value: object, type: ColumnType) -> object:
     return Decimal(value) if type.kind == "decimal" and isinstance(value, int) else value
 
 
-def _in_utc(value: object) -> object:
-    return value.astimezone(UTC) if isinstance(value, datetime) else value
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else _EPOCH + timedelta(microseconds=micros)
