@@ -23,6 +23,8 @@ INLINE = """scenario:
   period: 2026-01
   data: {sales: {sales: []}}
 """
+BACKWARDS = "{identifier: X, level: month, start_date: 2026-02-01, end_date: 2026-01-01}"
+TOO_EARLY = "0001-01-01T00:00:00+14:00"
 
 
 def problems(folder: Path, scenario: str, **files: str) -> list[Problem]:
@@ -42,6 +44,8 @@ def told(problem: Problem) -> tuple[str, str]:
         (rows("id: A") + "  expects: 1\n", "UnknownKey", "expects"),
         (HEAD.replace("project: close", "project: clsoe") + "  data: {}\n", "ProjectNotFound", "clsoe"),
         (HEAD.replace("2026-01", "2026-13") + "  data: {sales: {sales: []}}\n", "PeriodNotFound", "2026-13"),
+        (HEAD.replace("2026-01", BACKWARDS) + "  data: {sales: {sales: []}}\n", "InvalidArguments", "{identifier: X"),
+        (HEAD + f"  run_timestamp: {TOO_EARLY}\n  data: {{sales: {{sales: []}}}}\n", "InvalidArguments", TOO_EARLY),
         (HEAD.replace("  period: 2026-01\n", "") + "  data: {sales: {sales: []}}\n", "InvalidArguments", "scenario"),
         (HEAD + "  data: {sales: {sales: []}, slaes: {sales: []}}\n", "DatasetNotFound", "slaes"),
         (HEAD + "  data: {sales: {sales: [], orders: []}}\n", "InvalidArguments", "orders"),
@@ -60,6 +64,7 @@ def told(problem: Problem) -> tuple[str, str]:
         (rows("id: A, pieces: 1.5"), "TypeMismatch", "1.5"),
         (rows("id: A, day: 2026-1-5"), "TypeMismatch", "2026-1-5"),
         (rows("id: A, sold_at: noon"), "TypeMismatch", "noon"),
+        (rows(f"id: A, sold_at: {TOO_EARLY}"), "TypeMismatch", TOO_EARLY),
         (rows("id: A, paid: yes"), "TypeMismatch", "yes"),
         (rows("id: null"), "TypeMismatch", "null"),
         (rows("id: [A]"), "InvalidArguments", "[A]"),
@@ -70,7 +75,6 @@ def told(problem: Problem) -> tuple[str, str]:
         (rows("id: A", expect="  expect: {columns: [id, gone]}\n"), "ColumnNotFound", "gone"),
         (rows("id: A", expect="  expect: {outputs: {20: {row_count: 1}}}\n"), "InvalidArguments", "20"),
         (rows("id: A", expect="  expect: {outputs: {last: {row_count: 1}}}\n"), "InvalidArguments", "last"),
-        (rows("id: A", expect="  expect: {match: subset}\n"), "InvalidArguments", "{match: subset}"),
         (rows("id: A", expect="  expect: {row_count: 1, error: {type: WriteFailed}}\n"), "InvalidArguments", "{row"),
         (rows("id: A", expect="  expect: {error: {type: Oops}}\n"), "InvalidArguments", "Oops"),
         (HEAD.replace("close", "[close]") + "  data: {}\n", "InvalidArguments", "[close]"),
@@ -81,6 +85,39 @@ def test_a_mistake_is_told_at_its_place(tmp_path: Path, scenario: str, type: str
     found = [told(problem) for problem in problems(tmp_path, scenario)]
     assert [each[0] for each in found] == [type]
     assert found[0][1].startswith(at)
+
+
+@pytest.mark.parametrize(
+    ("expect", "at"),
+    [
+        ("{}", "{}"),
+        ("{match: subset}", "{match"),
+        ("{rows: }", "{rows"),
+        ("{row_count: null, columns: null}", "{row_count"),
+        ("{error: }", "{error"),
+        ("{outputs: {}}", "{outputs"),
+        ("{outputs: {30: {}}}", "{}"),
+        ("{row_count: 0, outputs: {30: {match: exact}}}", "{match"),
+        ("{working: }", "{working"),
+        ("{row_count: 0, working: {rows: null}}", "{rows"),
+        ("", "expect"),
+    ],
+)
+def test_an_expectation_says_something(tmp_path: Path, expect: str, at: str) -> None:
+    (problem,) = problems(tmp_path, rows("id: A", expect=f"  expect: {expect}\n"))
+    assert "say what is expected" in problem.message
+    assert told(problem)[0] == "InvalidArguments"
+    assert told(problem)[1].startswith(at)
+
+
+def test_rows_that_are_always_there_are_no_expectation(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, rows("id: A", expect="  expect: {match: subset, rows: []}\n"))
+    assert problem.message == "'expect': at least no rows are always there: name some, or leave `match` out"
+
+
+@pytest.mark.parametrize("expect", ["{rows: []}", "{row_count: 0}", "{working: {rows: []}}", "{error: , rows: []}"])
+def test_that_nothing_comes_out_is_an_expectation(tmp_path: Path, expect: str) -> None:
+    assert problems(tmp_path, rows("id: A", expect=f"  expect: {expect}\n")) == []
 
 
 def test_a_name_that_is_nearly_right_is_suggested(tmp_path: Path) -> None:

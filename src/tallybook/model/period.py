@@ -48,6 +48,12 @@ def _as_date(value: object) -> object:
 Day = Annotated[date, BeforeValidator(_as_date, json_schema_input_type=date)]
 
 
+def check_order(identifier: str, start: date, end: date) -> None:
+    """ValueError when a period would start after it ends."""
+    if start > end:
+        raise ValueError(f"period '{identifier}' starts {start}, after it ends {end}")
+
+
 class Period(Entity):
     """A stretch of days a run is for. Whether it is open, closed or locked is recorded in the store."""
 
@@ -59,8 +65,7 @@ class Period(Entity):
 
     @model_validator(mode="after")
     def _starts_before_it_ends(self) -> Period:
-        if self.start_date > self.end_date:
-            raise ValueError(f"period '{self.identifier}' starts {self.start_date}, after it ends {self.end_date}")
+        check_order(self.identifier, self.start_date, self.end_date)
         return self
 
     @property

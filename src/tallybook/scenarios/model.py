@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tallybook.errors import PROBLEM_TYPES, did_you_mean
 from tallybook.model.base import Entity, Id, NonEmpty, as_text
 from tallybook.model.dataset import Dataset
-from tallybook.model.period import Calendar, Day, Period
+from tallybook.model.period import Calendar, Day, Period, check_order
 from tallybook.model.resolver import Resolver
 from tallybook.project.model import Project
 
@@ -24,7 +24,10 @@ def moment(text: str) -> datetime:
         value = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(f"'{text}' is not a timestamp; write it as 2026-01-31T12:00:00Z") from None
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"'{text}' is outside the years 1 to 9999 of UTC") from None
 
 
 def _as_moment(value: object) -> object:
@@ -57,6 +60,8 @@ class GivenPeriod(Entity):
         own = (self.level, self.start_date, self.end_date)
         if any(own) and not all(own):
             raise ValueError("a period has an identifier alone, or a level, a start_date and an end_date as well")
+        if self.start_date is not None and self.end_date is not None:
+            check_order(self.identifier, self.start_date, self.end_date)
         return self
 
     def within(self, calendar: Calendar) -> Period:
@@ -87,6 +92,24 @@ class ExpectedRows(Entity):
     match: Match = Field("exact", description="`exact`: these rows and no others. `subset`: at least these.")
     row_count: int | None = Field(None, ge=0)
 
+    @property
+    def said(self) -> set[str]:
+        """The expectations there are. A key without a value is none, but `rows: []` is one."""
+        return {name for name in self._possible() if getattr(self, name) not in (None, {})}
+
+    @classmethod
+    def _possible(cls) -> list[str]:
+        return [name for name in cls.model_fields if name != "match"]
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.said:
+            *others, last = self._possible()
+            raise ValueError(f"say what is expected: {', '.join(others)} or {last}")
+        if self.match == "subset" and self.rows == ():
+            raise ValueError("at least no rows are always there: name some, or leave `match` out")
+        return self
+
 
 def _known_type(value: str) -> str:
     if value not in PROBLEM_TYPES:
@@ -110,13 +133,16 @@ class Expect(ExpectedRows):
     error: ExpectedError | None = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> Expect:
-        said = self.model_fields_set - {"match"}
-        if not said:
-            raise ValueError("say what is expected: rows, row_count, columns, outputs, working or error")
-        if self.error is not None and said != {"error"}:
+    def _is_an_error_or_rows(self) -> Self:
+        if self.error is not None and self.said != {"error"}:
             raise ValueError("after an error there are no rows: expect one or the other")
         return self
+
+
+def _not_left_open(expect: Expect | None) -> Expect:
+    if expect is None:
+        raise ValueError("say what is expected, or leave the key out: `tallybook test --record` fills it in")
+    return expect
 
 
 class Scenario(Entity):
@@ -132,4 +158,6 @@ class Scenario(Entity):
         (), description="By default rows are served as they stand; with resolvers these must find a place for them."
     )
     data: dict[str, dict[str, Rows]] = Field(description="Dataset id, then table name, then its rows.")
-    expect: Expect | None = Field(None, description="Left out, `tallybook test --record` fills it in.")
+    expect: Annotated[Expect | None, AfterValidator(_not_left_open)] = Field(
+        None, description="Left out, `tallybook test --record` fills it in."
+    )
