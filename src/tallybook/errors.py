@@ -15,6 +15,9 @@ list of all types, read by the docs, the golden tests and the constructor.
 from __future__ import annotations
 
 import difflib
+import os
+import tempfile
+import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -229,6 +232,14 @@ class RunError(ProblemError):
 def fail(type: str, message: str, **facts: object) -> RunError:
     """The error for one run-time problem: `raise fail("DataNotFound", "...", hint="...")`."""
     return RunError([Problem(type, message, **facts)])  # type: ignore[arg-type]  # checked by Problem
+
+
+def told_as_bug(error: Exception) -> tuple[str, str]:
+    """An error nobody raised on purpose: short words for the user, and the file its traceback is in to send along."""
+    handle, log = tempfile.mkstemp(prefix="tallybook-bug-", suffix=".log")
+    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write("".join(traceback.format_exception(error)))
+    return f"this is a bug of Tallybook: {type(error).__name__}: {error}", log
 
 
 def did_you_mean(name: str, choices: Iterable[str], *, near_only: bool = False) -> str | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
+from pyspark.sql import SparkSession
 from tests.scenarios.kit import HEAD, cases, rows
 
 from tallybook.engine.local import LocalEngine
@@ -79,6 +81,13 @@ def test_types_survive(judged: Judge) -> None:
     assert judged(rows(given, expect=expect(wanted))).status == "passed"
 
 
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"])
+def test_the_first_and_the_last_moment(judged: Judge, moment: str) -> None:
+    wanted = f"working: {{match: subset, rows: [{{sold_at: {moment}, _updated_at: {moment}}}]}}"
+    head = f"{HEAD}  run_timestamp: {moment}\n"
+    assert judged(rows(f"id: A, sold_at: {moment}, paid: true", head=head, expect=expect(wanted))).status == "passed"
+
+
 @pytest.mark.parametrize(
     ("wanted", "what"),
     [
@@ -143,6 +152,19 @@ def test_an_error_nobody_expects_is_told(judged: Judge) -> None:
     outcome = judged(rows("id: A, pieces: 9000000000", head=ERROR, expect="  expect: {row_count: 1}\n"))
     assert outcome.status == "error"
     assert [(problem.type, problem.seq) for problem in outcome.problems] == [("EvaluationError", 2)]
+
+
+def test_a_bug_is_told_as_one_and_stops_no_other_scenario(tmp_path: Path) -> None:
+    without_session = LocalEngine(cast(SparkSession, None))
+    found = cases(tmp_path, f"{rows('id: A')}---\n{rows('id: A, amuont: 1')}")
+    bug, mistake = judge_all(found, without_session)
+    (problem,) = bug.problems
+    assert (bug.status, problem.type, problem.place) == ("error", "InternalError", found[0].part.place())
+    assert problem.message.startswith("this is a bug of Tallybook: AttributeError: ")
+    log = Path(str(problem.hint).removeprefix("the traceback is in "))
+    assert "Traceback" in log.read_text()
+    log.unlink()
+    assert (mistake.status, mistake.problems[0].type) == ("error", "ColumnNotFound")
 
 
 def test_a_scenario_that_expects_nothing_does_not_pass(judged: Judge) -> None:

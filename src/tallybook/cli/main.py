@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -16,7 +13,7 @@ import typer
 
 from tallybook.cli.app import app
 from tallybook.cli.screen import emit, problems_document, say, say_problems
-from tallybook.errors import ProblemError, RunError, TallybookError, UsageError
+from tallybook.errors import ProblemError, RunError, TallybookError, UsageError, told_as_bug
 
 MODULES = (
     "init",
@@ -77,11 +74,7 @@ def _fail(error: TallybookError, as_json: bool) -> int:
 
 
 def _crash(error: Exception, as_json: bool) -> int:
-    """A bug: short words for the user, the traceback in a file to send along."""
-    handle, log = tempfile.mkstemp(prefix="tallybook-bug-", suffix=".log")
-    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write("".join(traceback.format_exception(error)))
-    message = f"this is a bug of Tallybook: {type(error).__name__}: {error}"
+    message, log = told_as_bug(error)
     if as_json:
         facts = {"type": "InternalError", "message": message, "hint": f"the traceback is in {log}", "log": log}
         emit(problems_document(()) | {"error": facts})

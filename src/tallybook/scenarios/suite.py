@@ -11,7 +11,7 @@ from typing import Literal
 
 from tallybook.engine.local import LocalEngine
 from tallybook.engine.session import get_session
-from tallybook.errors import Problem, ProblemError
+from tallybook.errors import Problem, ProblemError, TallybookError, told_as_bug
 from tallybook.model.settings import SparkSettings
 from tallybook.scenarios.compare import Difference, compare, compare_error
 from tallybook.scenarios.load import Case
@@ -63,9 +63,17 @@ def judge_all(cases: Sequence[Case], engine: LocalEngine, threads: int | None = 
 
 
 def judge(case: Case, engine: LocalEngine) -> Outcome:
-    """Runs a scenario and holds what came out against what it expects."""
+    """Runs a scenario and holds what came out against what it expects. A bug met on the way is told as its problem."""
     begun = time.monotonic()
-    outcome = _judged(case, engine)
+    try:
+        outcome = _judged(case, engine)
+    except TallybookError:
+        raise
+    except Exception as error:
+        message, log = told_as_bug(error)
+        outcome = Outcome(
+            case, "error", (case.part.problem((), "InternalError", message, f"the traceback is in {log}"),)
+        )
     return replace(outcome, seconds=time.monotonic() - begun)
 
 
