@@ -44,6 +44,17 @@ def test_what_is_recorded_holds_and_the_rest_stays(tmp_path: Path, engine: Local
     assert [outcome.status for outcome in again] == ["passed", "passed"]
 
 
+@pytest.mark.parametrize("points", [range(0x500), range(0x1FF0, 0x2070), [0x3000, 0xFEFF, 0xFFFF, 0x1F600, 0x10FFFF]])
+def test_text_reads_back_whatever_characters_it_has(tmp_path: Path, engine: LocalEngine, points: list[int]) -> None:
+    """One row for all of them: each stands between letters, where a line could be folded."""
+    odd = "".join(f"a\\U{point:08x}z" for point in points)
+    given = rows(f'id: "{odd}", amount: 1', 'id: "é\\u007f"', expect="")
+    text = recorded(workspace(tmp_path, given), engine)
+    assert '{id: "é\\U0000007f", amount: null' in text
+    (again,) = judge_all(read_cases(check(load_definitions(tmp_path))), engine)
+    assert again.status == "passed"
+
+
 @pytest.mark.parametrize("end", ["\r\n", "\n"])
 @pytest.mark.parametrize("last", [True, False])
 def test_line_ends_are_the_files_own(tmp_path: Path, engine: LocalEngine, end: str, last: bool) -> None:

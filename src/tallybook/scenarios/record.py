@@ -85,8 +85,14 @@ def _scalar(value: object) -> str:
         return "null"
     if isinstance(value, str):
         simple = _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT
-        return value if simple else json.dumps(value, ensure_ascii=False)
+        return value if simple else _quoted(value)
     return written(value)
+
+
+def _quoted(text: str) -> str:
+    """As it is read; escaped is what YAML refuses or takes for a line end, and what nobody would see."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted)
 
 
 def _insert(path: Path, part: Part, lines: Sequence[str]) -> None:
