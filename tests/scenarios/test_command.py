@@ -54,6 +54,16 @@ def test_a_text_or_a_path_chooses(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["test", str(folder / "sales.yaml"), "-w", str(folder)]) == 2
 
 
+@pytest.mark.parametrize("path", ["../scenarios/one.yaml", "../scenarios", "..", "../../elsewhere/one.yaml"])
+def test_a_path_is_taken_from_where_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    folder = workspace(tmp_path / "w", GOOD, **{"projects/x.csv": "a"})
+    (tmp_path / "elsewhere").symlink_to(folder / "scenarios")
+    monkeypatch.chdir(folder / "projects")
+    assert main(["test", path]) == 0
+    assert main(["test", path, "-w", ".."]) == 0
+    assert main(["test", ".", "-w", "../../w/projects/.."]) == 2
+
+
 def test_a_file_that_cannot_be_read_might_hold_scenarios(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = workspace(tmp_path, GOOD, **{"scenarios/two.yaml": "scenario: {name: [}\n"})
     assert main(["test", "-w", str(folder)]) == 1
@@ -70,6 +80,15 @@ def test_a_report_for_the_build_server(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     assert main(["test", "--junit", str(report), "-w", str(workspace(tmp_path / "w", f"{GOOD}---\n{BAD}"))]) == 1
     assert [len(test) for test in ElementTree.parse(report).getroot()] == [0, 1]
+
+
+def test_a_report_that_cannot_be_written_is_told_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "nowhere" / "report.xml"
+    assert main(["test", "--junit", str(report), "-w", str(workspace(tmp_path, GOOD))]) == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", f"error: '{report}' cannot be written: No such file or directory\n")
 
 
 def test_record_then_review_then_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str], spark: SparkSession) -> None:

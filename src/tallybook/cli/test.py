@@ -41,28 +41,39 @@ def test(
 
     opened = Workspace.open(workspace)
     cases = _chosen(opened, paths or [], text)
+    if junit is not None:
+        _refuse_unwritable(junit)
     begun = time.monotonic()
     outcomes = _judged(opened, cases, quiet=json, record=record) if cases else []
-    if junit is not None:
-        junit.write_text(junit_text(outcomes, opened.name), encoding="utf-8")
     if json:
         emit(document(outcomes))
     else:
         say(("\n" if outcomes else "") + summary_text(outcomes, time.monotonic() - begun))
+    if junit is not None:
+        junit.write_text(junit_text(outcomes, opened.name), encoding="utf-8")
     return 0 if all(outcome.status == "passed" for outcome in outcomes) else 1
+
+
+def _refuse_unwritable(file: Path) -> None:
+    """Before anything runs, for a report that nobody can keep is of no use."""
+    try:
+        file.open("a").close()
+    except OSError as error:
+        raise UsageError(f"'{file}' cannot be written: {error.strerror}") from None
 
 
 def _chosen(workspace: Workspace, paths: list[Path], text: str) -> list[Case]:
     """The scenarios asked for. A file that cannot be read might hold some, so it is an error."""
     from tallybook.scenarios.check import read_cases
 
-    folders = [path.absolute() for path in paths]
-    missing = next((path for path in folders if not path.exists()), None)
+    missing = next((path for path in paths if not path.exists()), None)
     if missing is not None:
-        raise UsageError(f"there is no file or folder {missing}")
+        raise UsageError(f"there is no file or folder {missing.absolute()}")
+    root = workspace.root.resolve()
 
     def within(file: str) -> bool:
-        return not folders or any((workspace.root / file).is_relative_to(folder) for folder in folders)
+        around = (root / file, *(root / file).parents)
+        return not paths or any(place.samefile(path) for path in paths for place in around)
 
     unread = [p for p in workspace.definitions.problems if p.type == "InvalidYaml" and p.place and within(p.place.file)]
     if unread:
