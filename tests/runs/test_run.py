@@ -109,6 +109,24 @@ def test_a_registered_output_is_version_one_and_says_who_made_it(closed: Closed)
     ]
 
 
+def test_registered_rows_that_no_run_would_find_are_told(active: Books) -> None:
+    active.add_operation("""
+        - seq: 60
+          name: Lost
+          type: output
+          arguments: {destination: {location: lost.delta}, columns: [total, _period], register_as_dataset: lost}
+        - seq: 70
+          name: Found
+          type: output
+          arguments: {destination: {location: found.delta}, columns: [total], register_as_dataset: found}
+        """)
+    active.open().activate("close")
+    assert active.run().warnings == [
+        "2 rows of output 60 have no _period, so no run that reads 'lost' finds them; "
+        "group by _period, or leave it out of `columns`"
+    ]
+
+
 def test_modes_and_an_empty_result(active: Books) -> None:
     active.add_operation("""
         - seq: 60

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tallybook.engine.failures import explained
@@ -14,14 +14,18 @@ from tallybook.engine.plan import Plan
 from tallybook.engine.session import log_file
 from tallybook.engine.tables import LocatedTables
 from tallybook.errors import Problem, TallybookError
+from tallybook.model.columns import PERIOD, VALID_FROM
+from tallybook.model.dataset import Dataset
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar
 from tallybook.model.run import OperationResult, OutputResult, Run
+from tallybook.operations.aggregate import AggregateStep
+from tallybook.operations.append import AppendStep
 from tallybook.operations.base import Step
 from tallybook.operations.output import OutputStep
 from tallybook.project.catalog import registered_dataset
 from tallybook.runs.ending import ending
-from tallybook.runs.outputs import write_mode
+from tallybook.runs.outputs import read_output, write_mode
 from tallybook.runs.places import location_to_json
 from tallybook.runs.recording import body_of
 from tallybook.storage.write import write
@@ -30,6 +34,9 @@ from tallybook.store.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_FOUND_BY = {"period": PERIOD, "bitemporal": VALID_FROM}
+"""The column a run finds the rows of a table by."""
 
 
 @dataclass
@@ -141,7 +148,19 @@ class Execution(Listener):
             return done
         registered = done.model_copy(update={"dataset_id": made.dataset_id, "dataset_version": made.version})
         self.store.record_output(self.run, registered)
+        self._warn_of_lost_rows(step, dataset, replace(place, version=done.delta_version))
         return registered
+
+    def _warn_of_lost_rows(self, step: OutputStep, dataset: Dataset, place: Location) -> None:
+        """Rows that operations made may lack what a run finds rows by; those of the input never do."""
+        column = _FOUND_BY.get(dataset.main_table.temporal_mode)
+        made = any(isinstance(each, AggregateStep | AppendStep) for each in self.plan.steps if each.seq < step.seq)
+        lost = read_output(self.spark, step, place).filter(f"{column} IS NULL").count() if column and made else 0
+        if lost:
+            self.warn(
+                f"{lost:,} rows of output {step.seq} have no {column}, so no run that reads '{dataset.id}' finds them; "
+                f"group by {column}, or leave it out of `columns`"
+            )
 
     def warn(self, message: str) -> None:
         """Tells the user and keeps it with the run."""
