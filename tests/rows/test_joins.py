@@ -71,3 +71,19 @@ def test_a_match_the_selector_depends_on_counts_for_every_row(frame: DataFrame, 
     by_mark = {"t": TWICE, "r": ("regions", 'orders.region = r.region AND t.mark <> "q"')}
     with pytest.raises(PySparkException, match="JoinNotUnique"):
         applied(frame, joining('r.tier = "gold"', by_mark, tier="r.tier"), sources=sources).collect()
+
+
+ODD = ("odd", "order_id = o.__key0")
+ODD_AND_MORE = ("odd", "order_id = o.__key0 AND o.__count < 9")
+
+
+@pytest.mark.parametrize("odd", [ODD, ODD_AND_MORE], ids=["equality", "and more"])
+def test_names_that_begin_with_underscores_are_the_users(
+    spark: SparkSession, frame: DataFrame, odd: tuple[str, str]
+) -> None:
+    names = "__key0 string, __count bigint, __number bigint, __rows bigint, __there bigint"
+    sources = {"odd": spark.createDataFrame([("1", 2, 3, 4, 5)], names)}
+    read = {name: f"o.__{name}" for name in ("count", "number", "rows", "there")}
+    after = applied(frame, joining(None, {"o": odd}, **read), sources=sources)
+    nothing = (None,) * len(read)
+    assert rows(after, "order_id", *read) == [("1", 2, 3, 4, 5), ("2", *nothing), ("N/A", *nothing)]

@@ -11,6 +11,7 @@ from tallybook.model.columns import ColumnDef, ColumnType
 from tallybook.model.dataset import Table
 from tallybook.model.datasource import FileOptions, FileSource
 from tallybook.model.location import Location
+from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import parse_raised
 from tallybook.storage import diagnose, read_all
 
@@ -49,13 +50,13 @@ def rows(spark):
 
     def collect(locations, table):
         frame = read_all(spark, locations if isinstance(locations, list) else [locations], table)
-        return [tuple(row)[:-1] for row in frame.select(*_position_last(frame)).orderBy("__position").collect()]
+        return [tuple(row)[:-1] for row in frame.select(*_position_last(frame)).orderBy(POSITION).collect()]
 
     return collect
 
 
 def _position_last(frame):
-    return [name for name in frame.columns if name != "__position"] + ["__position"]
+    return [name for name in frame.columns if name != POSITION] + [POSITION]
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pyarrow import orc
 from tallybook.errors import RunError
 from tallybook.model.datasource import CatalogSource, DatabaseOptions, DatabaseSource
 from tallybook.model.location import Location
+from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
 from tallybook.storage import base, read, read_all
 from tallybook.storage.files import stated_columns
@@ -97,9 +98,16 @@ def test_system_columns_come_along_where_they_are(spark, place, table, tmp_path)
     )
     orders = table("period", id="integer").model_copy(update={"period_column": "month"})
     frame = read(spark, place("parquet", file), orders)
-    assert set(frame.columns) == {"id", "_row_id", "_operation_seq", "_period", "__position"}
+    assert set(frame.columns) == {"id", "_row_id", "_operation_seq", "_period", POSITION}
     assert dict(frame.dtypes)["_operation_seq"] == "bigint"
     assert frame.select("_period", "_row_id").collect() == [("2026-01", "r")]
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_names_that_begin_with_underscores_are_the_users(rows, place, table, tmp_path, at_once):
+    file = save(tmp_path / "a.parquet", a=[11, 22], __file=["x", "y"], __row=pa.array([3, 4], pa.int32()))
+    orders = table(__position="integer a", __file="string", __row="integer" if at_once else "integer!")
+    assert rows(place("parquet", file), orders) == [(11, "x", 3), (22, "y", 4)]
 
 
 def test_validity_columns_must_be_there(refused, place, table, tmp_path):
@@ -112,9 +120,9 @@ def test_places_of_child_periods(spark, rows, place, table, tmp_path):
     save(tmp_path / "02/a.parquet", id=[3], _period=["2026-02"])
     places = [place("parquet", tmp_path / month, period=f"2026-{month}") for month in ("01", "02")]
     places.append(place("parquet", tmp_path / "03", period="2026-03", on_missing="empty"))
-    found = read_all(spark, places, table("period", id="integer")).orderBy("__position")
+    found = read_all(spark, places, table("period", id="integer")).orderBy(POSITION)
     assert found.select("id", "_period").collect() == [(1, "2026-01"), (2, "2026-01"), (3, "2026-02")]
-    assert [row[0] for row in found.select("__position").collect()] == [0, 1, 1 << 40]
+    assert [row[0] for row in found.select(POSITION).collect()] == [0, 1, 1 << 40]
 
 
 def test_a_period_must_be_known(refused, place, table, tmp_path):
@@ -130,17 +138,18 @@ def test_positions_follow_files_and_rows(monkeypatch, spark, place, table, tmp_p
         save(tmp_path / "orders" / f"{name}.parquet", id=[number * 10 + row for row in range(3)])
     frame = read(spark, place("parquet", tmp_path / "orders"), table(id="integer"))
     for partitions in (1, 3):
-        found = {row.id: row["__position"] for row in frame.repartition(partitions).collect()}
+        found = {row.id: row[POSITION] for row in frame.repartition(partitions).collect()}
         assert found == {file * 10 + row: file << 40 | row for file in range(4) for row in range(3)}
 
 
 @pytest.mark.parametrize("searched", [1, 32])
 def test_a_file_that_was_not_listed_gets_no_position(monkeypatch, spark, tmp_path, searched):
     monkeypatch.setattr(base, "_SEARCHED_FILES", searched)
-    columns = f"{base.FILE} string, {base.NAME} string, {base.ROW} bigint"
+    columns = [base.FILE, base.NAME, base.ROW]
     rows = spark.createDataFrame([("b", "b", 0), ("bb", "bb", 1)], columns)
     with pytest.raises(Exception, match=r"unlisted_file.*bb"):
-        source, values = base.positioned(spark, rows, {name: name for name in rows.columns}, {"a": 0, "b": 1, "c": 2})
+        values = {name: sql.name(name) for name in columns}
+        source, values = base.positioned(spark, rows, values, {"a": 0, "b": 1, "c": 2})
         source.selectExpr(values[POSITION]).collect()
 
 

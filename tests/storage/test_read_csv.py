@@ -37,6 +37,12 @@ def _utc(hour, microsecond=0):
     return instant.astimezone().replace(tzinfo=None)
 
 
+def test_names_that_begin_with_underscores_are_the_users(rows, place, table, text):
+    file = text("orders.csv", "a,__broken,__file", "11,x,u", "22,y,v")
+    orders = table(__position="integer a", __broken="string", __row="string __file")
+    assert rows(place("csv", file), orders) == [(11, "x", "u"), (22, "y", "v")]
+
+
 @pytest.mark.parametrize(
     ("type", "text", "value"),
     [

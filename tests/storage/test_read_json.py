@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from decimal import Decimal
 
+from tallybook.rows.ids import POSITION
 from tallybook.storage import read
 
 
@@ -46,4 +47,4 @@ def test_a_system_column_that_comes_late_is_not_overlooked(refused, place, table
 def test_no_rows_have_all_columns(spark, place, table, text):
     frame = read(spark, place("json", text("a.json")), table("period", id="integer"))
     assert frame.count() == 0
-    assert {"id", "_period", "__position"} <= set(frame.columns)
+    assert {"id", "_period", POSITION} <= set(frame.columns)

@@ -32,7 +32,7 @@ def other_rows(source: SourceTable, tables: Tables, facts: RunFacts, ids: RowIds
     columns = {**business, **source.table.system_types}
     if POSITION in frame.columns:
         columns[POSITION] = INTEGER
-        values[POSITION] = POSITION
+        values[POSITION] = sql.name(POSITION)
     else:
         del columns[ROW_ID]
     rows = shaped(frame, columns, values)
@@ -51,5 +51,5 @@ def _system(frame: DataFrame, source: SourceTable, facts: RunFacts, ids: RowIds)
         source.dataset.id,
         source.table.name,
         facts.period.identifier,
-        sql.moment(facts.timestamp, POSITION if POSITION in frame.columns else None),
+        sql.moment(facts.timestamp, sql.name(POSITION) if POSITION in frame.columns else None),
     )

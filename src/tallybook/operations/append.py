@@ -173,7 +173,7 @@ class AppendStep(Step):
         rows = applying.load(self.source)
         if self.condition is not None:
             rows = rows.filter(compiler.column(self.condition))
-        ids, number, period = applying.ids.of_rows(self.seq), POSITION, PERIOD
+        ids, number, period = applying.ids.of_rows(self.seq), sql.name(POSITION), PERIOD
         if self.grouping is not None:
             keys = [key.column for key in self.grouping.keys]
             rows = grouped(rows, self.grouping, self.before.columns, compiler)

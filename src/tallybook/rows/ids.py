@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from tallybook.rows import sql
 
-POSITION = "__position"
+POSITION = sql.internal("position")
 """The internal column of loaded rows that numbers them: below 2^62, in the order they came in."""
 
 MAX_STEPS = 2**12 - 1
@@ -41,7 +41,7 @@ class RowIds:
 
     def of_rows(self, seq: int) -> str:
         """The ids of rows that operation `seq` takes in, by their POSITION."""
-        return self._id(seq, POSITION)
+        return self._id(seq, sql.name(POSITION))
 
     def of_groups(self, seq: int, keys: Sequence[str]) -> str:
         """The ids of rows that operation `seq` makes, one for each group.

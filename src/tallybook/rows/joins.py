@@ -22,9 +22,7 @@ from tallybook.model.columns import ColumnType
 from tallybook.rows import sql
 from tallybook.rows.raising import raising
 
-_ROWS = "__rows"
-_COUNT = "__count"
-_NUMBER = "__number"
+_ROWS, _COUNT, _NUMBER, _THERE = map(sql.internal, ("rows", "count", "number", "there"))
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,7 @@ def _helper(join: Join, name: str) -> Column:
 
 
 def _their_keys(join: Join) -> list[str]:
-    return [joined_name(join.alias, f"__key{i}") for i in range(len(join.equalities))]
+    return [joined_name(join.alias, sql.internal(f"key{i}")) for i in range(len(join.equalities))]
 
 
 def _key_text(own_keys: Sequence[Column]) -> Column | str:
@@ -129,7 +127,7 @@ def _by_key(other: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
     keys = [theirs.value(eq.theirs, eq.type).alias(name) for name, eq in zip(names, join.equalities, strict=True)]
     if join.rest:
         wanted = dict.fromkeys([*join.columns, *(c.column for c in _rest_columns(join))])
-        row = F.struct(*map(sql.name, wanted), F.lit(True).alias("__there"))
+        row = F.struct(*map(sql.name, wanted), F.lit(True).alias(_THERE))
         return other.groupBy(*keys).agg(F.collect_list(row).alias(joined_name(join.alias, _ROWS)))
     columns = [F.col(sql.name(name)).alias(joined_name(join.alias, name)) for name in join.columns]
     key = ", ".join(map(sql.name, names))

@@ -20,6 +20,15 @@ def name(column: str) -> str:
     return "`" + column.replace("`", "``") + "`"
 
 
+def internal(name: str) -> str:
+    """The name of a column that only the engine has. The colon keeps it apart from every column a user can declare,
+    whatever its case, the rest from what files have: a header such as `#row` or `__file` is nothing unusual.
+
+    It is always quoted in SQL, with `name`.
+    """
+    return f"tallybook:{name}"
+
+
 def text(value: str) -> str:
     """A text literal. One with odd characters goes as bytes: how a backslash is read is a setting of the session."""
     if re.fullmatch(r"[\w .,:;/@+-]*", value, re.ASCII):

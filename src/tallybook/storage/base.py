@@ -18,7 +18,7 @@ from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import raising_sql
 
-FILE, NAME, ROW, START = "__file", "__name", "__row", "__start"
+FILE, NAME, ROW, START = map(sql.internal, ("file", "name", "row", "start"))
 ORIGIN = {
     FILE: "_metadata.file_path",
     NAME: "_metadata.file_name",
@@ -26,7 +26,7 @@ ORIGIN = {
     ROW: "_metadata.row_index",
 }
 """Where Spark says what row of which file it is reading."""
-_LISTED, _ORDINAL = "__listed", "__ordinal"
+_LISTED, _ORDINAL = map(sql.internal, ("listed", "ordinal"))
 _ROW_BITS = 40
 _SEARCHED_FILES = 32
 """Up to here a row's file is looked for among all of them; for more files a broadcast join is quicker. (Nested
@@ -110,9 +110,10 @@ def positioned(
         pairs = ", ".join(f"{sql.text(file)}, {ordinal}L" for file, ordinal in ordinals.items())
         ordinal = _listed(f"try_element_at(map({pairs}), {key})", key)
     else:
-        known = spark.createDataFrame(list(ordinals.items()), f"{_LISTED} string, {_ORDINAL} bigint")
-        source = source.join(F.broadcast(known), F.expr(f"{key} = {_LISTED}"), "left")
-        ordinal = _listed(_ORDINAL, key)
+        columns = f"{sql.name(_LISTED)} string, {sql.name(_ORDINAL)} bigint"
+        known = spark.createDataFrame(list(ordinals.items()), columns)
+        source = source.join(F.broadcast(known), F.expr(f"{key} = {sql.name(_LISTED)}"), "left")
+        ordinal = _listed(sql.name(_ORDINAL), key)
     return source, {**values, POSITION: f"shiftleft({ordinal}, {_ROW_BITS}) | {values[ROW]}"}
 
 

@@ -22,7 +22,7 @@ from tallybook.rows import sql
 from tallybook.storage.base import FILE, NAME, ORIGIN, ROW, START, Field, Scan, local_path, positioned
 from tallybook.storage.files import condition, exactly, input_files, plain
 
-_PARTITIONED = "__partitioned"
+_PARTITIONED = sql.internal("partitioned")
 _READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 """What a table may ask of its readers. Deletion vectors and column mapping change what the files' rows mean."""
 
@@ -100,7 +100,8 @@ def _rows(
     if not files:
         texts = [T.StructField(name, T.StringType()) for name in (FILE, NAME)]
         origin = [*texts, *(T.StructField(name, T.LongType()) for name in (START, ROW))]
-        return spark.createDataFrame([], T.StructType([*stored.fields, *origin])), {}, {name: name for name in ORIGIN}
+        frame = spark.createDataFrame([], T.StructType([*stored.fields, *origin]))
+        return frame, {}, {name: sql.name(name) for name in ORIGIN}
     try:
         frame = spark.read.schema(stored).parquet(*(exactly(file) for file in files))
         urls = {url: plain(url) for url in input_files(frame)}
@@ -123,7 +124,7 @@ def _with_partitions(
     ]
     schema = T.StructType([T.StructField(name, T.StringType()) for name in (_PARTITIONED, *names)])
     known = F.broadcast(spark.createDataFrame(rows, schema))
-    return frame.join(known, F.expr(f"{file} = {_PARTITIONED}"), "left")
+    return frame.join(known, F.expr(f"{file} = {sql.name(_PARTITIONED)}"), "left")
 
 
 def _refuse_unsupported(location: Location, table: DeltaTable) -> None:

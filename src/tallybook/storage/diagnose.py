@@ -11,11 +11,13 @@ from pyspark.sql import functions as F
 from tallybook.errors import Problem
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
+from tallybook.rows import sql
 from tallybook.storage.base import FILE, ROW, START, Field, Scan, fields_of, quoted
 from tallybook.storage.files import plain
 from tallybook.storage.read import converted, scan
 from tallybook.storage.types import wanted
 
+_ID, _FIRST = map(sql.internal, ("id", "first"))
 _SHOWN = 5
 _SHOWN_CHARACTERS = 200
 
@@ -52,12 +54,10 @@ def _numbered(found: Scan) -> DataFrame:
         return found.frame
     if START not in found.values:
         return found.frame.withColumn(ROW, F.lit(None).cast("bigint"))
-    counted = found.frame.withColumn("__id", F.monotonically_increasing_id())
-    firsts = counted.where(F.col(START) == 0).groupBy(FILE).agg(F.min("__id").alias("__first"))
+    counted = found.frame.withColumn(_ID, F.monotonically_increasing_id())
+    firsts = counted.where(F.col(START) == 0).groupBy(FILE).agg(F.min(_ID).alias(_FIRST))
     whole = F.col(START) == 0
-    return counted.join(F.broadcast(firsts), FILE, "left").withColumn(
-        ROW, F.when(whole, F.col("__id") - F.col("__first"))
-    )
+    return counted.join(F.broadcast(firsts), FILE, "left").withColumn(ROW, F.when(whole, F.col(_ID) - F.col(_FIRST)))
 
 
 def _problem(location: Location, table: Table, field: Field, offenders: list[Row], *, whole_row: bool) -> Problem:

@@ -91,7 +91,7 @@ def _not_found(location: Location) -> RunError:
 def _typed(found: Scan, location: Location, table: Table, numbered: bool) -> DataFrame:
     fields = [field for field in fields_of(table) if present(field, found, location, table)]
     period = _rendered_period(found, fields, location, table)
-    position = [f"{found.values[POSITION]} AS {POSITION}"] if numbered and POSITION in found.values else []
+    position = [f"{found.values[POSITION]} AS {sql.name(POSITION)}"] if numbered and POSITION in found.values else []
     if all(_as_it_lies(field, found) for field in fields):
         named = (f"{found.values[field.physical]} AS {sql.name(field.name)}" for field in fields)
         return found.source.selectExpr(*named, *position, *period)

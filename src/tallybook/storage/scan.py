@@ -17,7 +17,7 @@ from tallybook.rows import sql
 from tallybook.storage.base import FILE, ORIGIN, START, Field, Scan, positioned, quoted
 from tallybook.storage.files import as_paths, has_pattern, input_files, list_files, plain, same_columns, stated_columns
 
-_BROKEN = "__broken"
+_BROKEN = sql.internal("broken")
 _SAMPLE = 1000
 """So many JSON lines are looked at to learn which keys there are."""
 
@@ -80,7 +80,7 @@ def _scan(
     is_text = location.source.type in ("csv", "json")
     values = {n: _csv_value(location, n) if n in own else sql.name(n) for n in (*here, *shape.unexpected)}
     if is_text:
-        values[_BROKEN] = _BROKEN
+        values[_BROKEN] = sql.name(_BROKEN)
     if location.source.type == "parquet":
         frame, values = positioned(spark, frame, values | ORIGIN, {file: ordinals[file] for file in files})
     else:
