@@ -31,6 +31,11 @@ def test_outputs_are_left_to_the_caller(spark: SparkSession) -> None:
         applied(orders(spark), output)
 
 
+def test_a_source_cannot_take_the_name_of_the_frame(spark: SparkSession) -> None:
+    with pytest.raises(UsageError, match="'orders' names the frame itself"):
+        applied(orders(spark), update(x="1"), sources={"orders": orders(spark)})
+
+
 def test_floats_are_refused(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1.5,)], "rate double")
     with pytest.raises(UsageError, match="column 'rate' is double"):

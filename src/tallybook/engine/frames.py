@@ -83,6 +83,10 @@ def apply_operations(
     rows of one call.
     """
     check_session(frame.sparkSession)
+    if table in (sources or {}):
+        raise UsageError(
+            f"'{table}' names the frame itself and cannot be a source", "give the source, or `table`, another name"
+        )
     moment = timestamp or datetime.now(UTC)
     span = calendar.period(period) if isinstance(period, str) else period
     given = {table: frame, **(sources or {})}
