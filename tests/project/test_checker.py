@@ -399,6 +399,59 @@ def test_projects_that_wait_for_each_other_are_told(validate: Validate) -> None:
     assert [problem.type for problem in validate(files)] == ["DatasetNotFound"]
 
 
+LOOKING = """\
+dataset:
+  id: looking
+  name: Looking
+  main_table: {name: looking, columns: [{name: id, type: string}, {name: amount, type: decimal}]}
+  lookups:
+    - {alias: n, target: {dataset_id: net-orders}, join_conditions: [{source_column: id, target_column: order_id}]}
+"""
+BESIDE = """\
+project:
+  id: beside
+  name: Beside
+  input_dataset_id: looking
+  operations:
+    - {seq: 1, name: Use, type: update, arguments: {assignments: [{column: share, expression: amount / n.net}]}}
+"""
+
+
+def test_a_lookup_reads_what_a_project_registers_whatever_its_file(validate: Validate) -> None:
+    files = {"a.yaml": BESIDE, "looking.yaml": LOOKING, "z.yaml": WRITER}
+    assert validate(files) == []
+    files["looking.yaml"] = LOOKING.replace("target_column: order_id", "target_column: id")
+    [problem] = validate(files)
+    assert (problem.type, problem.path) == ("ColumnNotFound", "dataset.lookups[0].join_conditions[0].target_column")
+    files["z.yaml"] = WRITER.replace("amount * 0.9", "amuont * 0.9")
+    assert [(problem.project, problem.seq) for problem in validate(files)] == [("writer", 1)]
+
+
+@pytest.mark.parametrize("expression", ["amount * n.net", "amount * net_of_orders"])
+def test_a_lookup_into_what_the_project_itself_registers(validate: Validate, expression: str) -> None:
+    """It may stand there, for others; reading it would be a circle."""
+    writer = WRITER.replace("sales-orders", "looking").replace("_period, order_id, net", "id, net")
+    looking = LOOKING.replace("order_id", "id")
+    assert validate({"looking.yaml": looking, "writer.yaml": writer}) == []
+    [problem] = validate({"looking.yaml": looking, "writer.yaml": writer.replace("amount * 0.9", expression)})
+    assert (problem.type, problem.seq) == ("DatasetNotFound", 1)
+    assert problem.message == "there is no dataset 'net-orders'; lookup 'n' reads it"
+    assert problem.hint == "project 'writer' registers it, and cannot do so before this one: a circle"
+
+
+def test_lookups_nobody_reads_make_no_circle(validate: Validate) -> None:
+    """Two writers over one dataset, which has a lookup into what either makes, and a reader of both."""
+    pair = LOOKING.splitlines(keepends=True)[-1]
+    looking = LOOKING + pair.replace("alias: n", "alias: m").replace("net-orders", "more")
+    first = WRITER.replace("sales-orders", "looking").replace("_period, order_id, net", "id, net")
+    second = first.replace("id: writer", "id: second").replace(
+        "register_as_dataset: net-orders", "register_as_dataset: more"
+    )
+    reader = BESIDE.replace("amount / n.net", "n.net / m.net")
+    files = {"a.yaml": reader, "b.yaml": first, "c.yaml": second, "looking.yaml": looking.replace("order_id", "id")}
+    assert validate(files) == []
+
+
 def test_a_registered_dataset_needs_a_column_of_its_own(validate: Validate) -> None:
     only_system = WRITER.replace("[_period, order_id, net]", "[_period, _row_id]")
     [problem] = validate({"writer.yaml": only_system})

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.runs.kit import FEBRUARY, JANUARY, Books, delta_rows
 
+from tallybook.errors import ValidationError
 from tallybook.runs.recording import known_datasets
 from tallybook.storage.read import read
 
@@ -77,6 +78,52 @@ def test_joined_at_one_version_and_appended_at_the_latest(chain: Books) -> None:
         ("ledger", 2),
     }
     assert delta_rows(chain.root / "used.delta", columns=["id", "region"]) == [("a", "EMEA"), ("b", "APAC")]
+
+
+LOOKING = """\
+dataset:
+  id: looking
+  name: Sales with what was booked of them
+  resolver_id: by-month
+  main_table:
+    name: sales
+    temporal_mode: period
+    columns: [{name: id, type: string}, {name: region, type: string}, {name: amount, type: "decimal(10,2)"}]
+  lookups:
+    - {alias: booked, target: {dataset_id: ledger}, join_conditions: [{source_column: id, target_column: id}]}
+---
+project:
+  id: shares
+  name: Shares
+  input_dataset_id: looking
+  operations:
+    - seq: 1
+      name: Lost
+      type: update
+      arguments: {assignments: [{column: lost, expression: amount - booked.net}]}
+    - {seq: 2, name: Write, type: output, arguments: {destination: {location: lost.csv}, columns: [id, lost]}}
+"""
+
+
+def test_a_lookup_into_a_registered_dataset(tmp_path: Path, spark: SparkSession) -> None:
+    books = Books.at(tmp_path)
+    (tmp_path / "looking.yaml").write_text(LOOKING)
+    assert books.open().validate() == []
+    with pytest.raises(ValidationError) as early:
+        books.run("shares")
+    assert early.value.problem.message == "there is no dataset 'ledger'; lookup 'booked' reads it"
+    assert early.value.problem.hint == "it is registered by `tallybook run close`, once that project is active"
+    books.open().activate("close")
+    books.run()
+    books.open().activate("shares")
+    result = books.run("shares")
+    assert ("ledger", 1) in {(use.dataset.id, use.dataset.version) for use in result.plan.locations}
+    assert (tmp_path / "lost.csv").read_text() == "id,lost\na,1.00\nb,2.00\nc,\n"
+    books.edit("close.yaml", "columns: [id, tier, net, _period]", "columns: [id, tier, net, region, _period]")
+    books.edit("looking.yaml", "source_column: id, target_column: id", "source_column: region, target_column: region")
+    with pytest.raises(ValidationError) as late:
+        books.open().activate("shares")
+    assert late.value.problem.message == "lookup 'booked': 'ledger' has no column 'region'"
 
 
 def test_a_new_version_that_breaks_a_reader_puts_it_in_conflict(tmp_path: Path, spark: SparkSession) -> None:

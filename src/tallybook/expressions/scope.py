@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tallybook.errors import Problem, did_you_mean
 from tallybook.expressions.tree import ColumnName
@@ -27,6 +27,8 @@ class ScopeTable:
     joined: bool = False
     open: bool = False
     """Columns may be missing because an earlier operation could not be read: unknown names are not reported."""
+    missing: Problem | None = None
+    """Why the table is not there, told where something reads it."""
 
     def type_of(self, column: str) -> ColumnType | None:
         name = ALIASES.get(column, column)
@@ -72,7 +74,7 @@ class Scope:
         return self.with_table(ScopeTable(name, {}, joined=True, open=True))
 
     def resolve(self, name: ColumnName) -> Resolved | Problem:
-        """The column meant, or the ColumnNotFound problem that says why none is."""
+        """The column meant, or the problem that says why none is: as a rule a ColumnNotFound."""
         if len(name.parts) == 1:
             return self._bare(name, name.parts[0])
         if len(name.parts) == 2:
@@ -89,6 +91,9 @@ class Scope:
             return _not_found(name, f"column '{column}' is in several tables", f"write {choices}")
         if any(table.open for table in self.tables):
             return Resolved(None, lookup, UNKNOWN)
+        missing = next((table.missing for table in self.tables if table.missing), None)
+        if missing is not None:
+            return replace(missing, place=name.span.place)
         hint = did_you_mean(column, (known for table in self.tables for known in table.columns)) or ""
         if not hint.startswith("did you mean"):
             hint = "; ".join(filter(None, [hint, f'a text is written "{column}"']))
@@ -101,6 +106,8 @@ class Scope:
         if table is None:
             hint = did_you_mean(table_name, (table.name for table in self.tables))
             return _not_found(name, f"no table or alias '{table_name}' is in sight here", hint)
+        if table.missing is not None:
+            return replace(table.missing, place=name.span.place)
         if table.type_of(column) is None:
             hint = did_you_mean(column, table.columns)
             return _not_found(name, f"'{table_name}' has no column '{column}'", hint)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from tallybook.errors import Problem
 from tallybook.expressions.scope import Scope, ScopeTable
 from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, ColumnType
 from tallybook.model.dataset import Dataset, Table
@@ -49,6 +50,8 @@ class WorkingSchema:
     business: Mapping[str, ColumnType]
     system: Mapping[str, ColumnType]
     lookups: Mapping[str, LookupTable] = field(default_factory=dict)
+    missing: Mapping[str, Problem] = field(default_factory=dict)
+    """Lookups whose table is not there, by alias, and why."""
     open: bool = False
     """True after an operation that could not be read: columns may be missing here."""
 
@@ -60,7 +63,8 @@ class WorkingSchema:
         """The working rows and the lookups."""
         working = ScopeTable(self.table, self.columns, open=self.open)
         lookups = (lookup.source.scope(lookup.alias, joined=True) for lookup in self.lookups.values())
-        return Scope((working, *lookups))
+        missing = (ScopeTable(alias, {}, joined=True, missing=problem) for alias, problem in self.missing.items())
+        return Scope((working, *lookups, *missing))
 
     def with_column(self, name: str, type: ColumnType) -> WorkingSchema:
         """With a business column added at the end, or retyped where it is."""

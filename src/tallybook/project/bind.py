@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tallybook.errors import Problem
+from tallybook.errors import Problem, did_you_mean
+from tallybook.expressions.functions.comparisons import why_not_comparable
+from tallybook.expressions.registry import Argument
 from tallybook.expressions.scope import ANY_TABLE
-from tallybook.model.columns import SYSTEM_COLUMNS
-from tallybook.model.dataset import Dataset, DatasetRef, Table
+from tallybook.model.columns import SYSTEM_COLUMNS, UNKNOWN, ColumnType
+from tallybook.model.dataset import Dataset, DatasetRef, Lookup, Table
 from tallybook.operations.base import Binding, Operation, Step
 from tallybook.operations.base import Catalog as DatasetFinder
 from tallybook.operations.schema import LookupTable, SourceTable, WorkingSchema
@@ -63,25 +65,49 @@ def _unknown_schema() -> WorkingSchema:
 
 
 def working_schema(dataset: Dataset, catalog: DatasetFinder) -> WorkingSchema:
-    """The schema of the input rows, with the dataset's lookups in sight. Lookups that are wrong are left out."""
+    """The schema of the input rows, with the dataset's lookups in sight. One whose table is not there is no problem
+    until something reads it."""
     table = dataset.main_table
     lookups: dict[str, LookupTable] = {}
+    missing: dict[str, Problem] = {}
     for lookup in dataset.lookups:
-        source = lookup_source(dataset, lookup.target, catalog)
-        if isinstance(source, SourceTable):
-            pairs = tuple((condition.source_column, condition.target_column) for condition in lookup.join_conditions)
-            lookups[lookup.alias] = LookupTable(lookup.alias, source, pairs)
+        found = lookup_table(dataset, lookup, catalog)
+        if isinstance(found, LookupTable):
+            lookups[lookup.alias] = found
+        elif found is not None:
+            missing[lookup.alias] = replace(found, message=f"{found.message}; lookup '{lookup.alias}' reads it")
     return WorkingSchema(
-        table.name, table.business_types, table.system_types, lookups, open=catalog.is_open(dataset.id)
+        table.name, table.business_types, table.system_types, lookups, missing, open=catalog.is_open(dataset.id)
     )
 
 
-def lookup_source(dataset: Dataset, target: Table | DatasetRef, catalog: DatasetFinder) -> SourceTable | Problem | None:
-    """The table a lookup reads: one of its own dataset, or the main table of another. None as in `find`."""
-    if isinstance(target, Table):
-        return SourceTable(dataset, target)
-    found = catalog.find(target)
-    return SourceTable(found, found.main_table, catalog.is_open(found.id)) if isinstance(found, Dataset) else found
+def lookup_table(dataset: Dataset, lookup: Lookup, catalog: DatasetFinder) -> LookupTable | Problem | None:
+    """A lookup with the table it reads: one of its own dataset, or the main table of another. None as in `find`."""
+    pairs = tuple((condition.source_column, condition.target_column) for condition in lookup.join_conditions)
+    if isinstance(lookup.target, Table):
+        return LookupTable(lookup.alias, SourceTable(dataset, lookup.target), pairs)
+    found = catalog.find(lookup.target)
+    if not isinstance(found, Dataset):
+        return found
+    return LookupTable(lookup.alias, SourceTable(found, found.main_table, catalog.is_open(found.id)), pairs)
+
+
+def pair_problems(table: Table, lookup: LookupTable) -> Iterator[tuple[tuple[str | int, ...], Problem]]:
+    """What is wrong with the columns a lookup joins on, each with its path in the lookup. `table` is the one whose rows
+    it is read beside. Of a table that is open, what is not known is not said."""
+    sides = (("source_column", table, False), ("target_column", lookup.source.table, lookup.source.open))
+    for number, pair in enumerate(lookup.pairs):
+        types: list[ColumnType] = []
+        for name, (key, side, open) in zip(pair, sides, strict=True):
+            if name in side.business_types:
+                types.append(side.business_types[name])
+            elif not open:
+                hint = did_you_mean(name, side.business_types)
+                problem = Problem("ColumnNotFound", f"'{side.name}' has no column '{name}'", hint)
+                yield ("join_conditions", number, key), problem
+        reason = why_not_comparable("=", *map(Argument, types)) if len(types) == 2 and UNKNOWN not in types else None
+        if reason is not None:
+            yield ("join_conditions", number), Problem("TypeMismatch", reason.message, reason.hint)
 
 
 def _in_order(operations: Sequence[Operation | None]) -> list[tuple[int, Operation | None]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from tallybook.errors import Problem, did_you_mean
 from tallybook.model.period import GREGORIAN
 from tallybook.project.catalog import Catalog
-from tallybook.project.check_datasets import check_datasets
+from tallybook.project.check_datasets import check_datasets, check_lookups
 from tallybook.project.check_projects import check_projects
 from tallybook.project.check_resolvers import check_resolvers
 from tallybook.project.checked import Checked
@@ -58,5 +58,6 @@ CHECKS: tuple[Callable[[Checked], Iterator[Problem]], ...] = (
     check_datasets,
     check_resolvers,
     check_projects,
+    check_lookups,
 )
 """In this order; each sees what the ones before it left in `Checked`."""

@@ -6,24 +6,20 @@ import re
 from collections.abc import Iterator
 
 from tallybook.errors import Problem, did_you_mean
-from tallybook.expressions.functions.comparisons import why_not_comparable
-from tallybook.expressions.registry import Argument
 from tallybook.model.base import IDENTIFIER_PATTERN
-from tallybook.model.columns import RESERVED, ColumnType
+from tallybook.model.columns import RESERVED
 from tallybook.model.dataset import Dataset, Table
-from tallybook.operations.schema import SourceTable
-from tallybook.project.bind import lookup_source
+from tallybook.project.bind import lookup_table, pair_problems
 from tallybook.project.catalog import Catalog
 from tallybook.project.checked import Checked
 from tallybook.project.entities import Part
 
 
 def check_datasets(checked: Checked) -> Iterator[Problem]:
-    """Column names, lookups, keys and resolvers of every dataset."""
+    """Column names, keys and resolvers of every dataset."""
     for entry in checked.definitions.datasets.values():
         dataset, part = entry.entity, entry.part
         yield from _check_table(dataset.main_table, part.below("main_table"))
-        yield from _check_lookups(dataset, part, checked.catalog)
         for index, name in enumerate(dataset.natural_key_columns):
             if name not in dataset.main_table.business_types:
                 hint = did_you_mean(name, dataset.main_table.business_types)
@@ -53,6 +49,12 @@ def _check_table(table: Table, part: Part) -> Iterator[Problem]:
         seen.add(column.name.lower())
 
 
+def check_lookups(checked: Checked) -> Iterator[Problem]:
+    """The lookups of every dataset; after the projects, for a lookup may read what one of them registers."""
+    for entry in checked.definitions.datasets.values():
+        yield from _check_lookups(entry.entity, entry.part, checked.catalog)
+
+
 def _check_lookups(dataset: Dataset, part: Part, catalog: Catalog) -> Iterator[Problem]:
     taken = {dataset.main_table.name.lower()}
     for index, lookup in enumerate(dataset.lookups):
@@ -63,23 +65,9 @@ def _check_lookups(dataset: Dataset, part: Part, catalog: Catalog) -> Iterator[P
         taken.add(lookup.alias.lower())
         if isinstance(lookup.target, Table):
             yield from _check_table(lookup.target, here.below("target"))
-        source = lookup_source(dataset, lookup.target, catalog)
-        if isinstance(source, Problem):
-            key = "dataset_version" if source.type == "DatasetVersionNotFound" else "dataset_id"
-            yield here.locate(source, "target", key)
-        if not isinstance(source, SourceTable):
-            continue
-        for number, pair in enumerate(lookup.join_conditions):
-            columns = {"source_column": dataset.main_table, "target_column": source.table}
-            types: list[ColumnType] = []
-            for key, table in columns.items():
-                name = getattr(pair, key)
-                if name in table.business_types:
-                    types.append(table.business_types[name])
-                else:
-                    hint = did_you_mean(name, table.business_types)
-                    path = ("join_conditions", number, key)
-                    yield here.problem(path, "ColumnNotFound", f"'{table.name}' has no column '{name}'", hint)
-            reason = why_not_comparable("=", *map(Argument, types)) if len(types) == 2 else None
-            if reason is not None:
-                yield here.problem(("join_conditions", number), "TypeMismatch", reason.message, reason.hint)
+        found = lookup_table(dataset, lookup, catalog)
+        if isinstance(found, Problem):
+            key = "dataset_version" if found.type == "DatasetVersionNotFound" else "dataset_id"
+            yield here.locate(found, "target", key)
+        elif found is not None:
+            yield from (here.locate(problem, *path) for path, problem in pair_problems(dataset.main_table, found))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from tallybook.errors import Problem, ProblemError, did_you_mean
 from tallybook.expressions.parse import parse_selector
 from tallybook.model.columns import UNKNOWN
+from tallybook.model.dataset import Dataset, DatasetRef
 from tallybook.model.datasource import format_of
 from tallybook.model.template import token_names
 from tallybook.operations.base import Step
@@ -25,9 +26,12 @@ from tallybook.source import SourceText, path_text
 
 def check_projects(checked: Checked) -> Iterator[Problem]:
     """Every project, those that register datasets before those that read them."""
-    for entry in _by_dependency(checked.definitions.projects.values()):
+    makers = {name: entry.head.id for entry in checked.definitions.projects.values() for name in _registers(entry)}
+    for entry in _by_dependency(checked):
         yield from _check_seqs(entry)
         bound = bind_project(entry.head, entry.operations, checked.catalog, entry.part)
+        waited = {name: maker for name, maker in makers.items() if maker not in checked.bound}
+        bound = replace(bound, problems=tuple(_in_circle(problem, waited) for problem in bound.problems))
         checked.bound[entry.head.id] = bound
         yield from bound.problems
         yield from _check_unused_selectors(entry)
@@ -36,17 +40,32 @@ def check_projects(checked: Checked) -> Iterator[Problem]:
         yield from _check_outputs(bound, entry, checked)
 
 
-def _by_dependency(entries: Iterable[ProjectEntry]) -> list[ProjectEntry]:
-    """Writers of registered datasets first; a circle is left in file order and shows as DatasetNotFound."""
-    remaining = list(entries)
-    ordered: list[ProjectEntry] = []
+def _by_dependency(checked: Checked) -> Iterator[ProjectEntry]:
+    """Writers of registered datasets first, each checked before the next is asked for.
+
+    In a circle, those come first that only could read what is not there yet, through a lookup, and do not. A true
+    circle is left in file order and shows as DatasetNotFound.
+    """
+    remaining = list(checked.definitions.projects.values())
     while remaining:
         pending = {name for entry in remaining for name in _registers(entry)}
-        ready = [entry for entry in remaining if not (_reads(entry) & (pending - _registers(entry)))]
-        chosen = ready or remaining
-        ordered += chosen
+        ready = [entry for entry in remaining if not (_reads(entry, checked) & (pending - _registers(entry)))]
+        chosen = ready or [entry for entry in remaining if _finds_all(entry, checked)] or remaining
+        yield from chosen
         remaining = [entry for entry in remaining if entry not in chosen]
-    return ordered
+
+
+def _finds_all(entry: ProjectEntry, checked: Checked) -> bool:
+    bound = bind_project(entry.head, entry.operations, checked.catalog)
+    return all(problem.type != "DatasetNotFound" for problem in bound.problems)
+
+
+def _in_circle(problem: Problem, waited: Mapping[str, str]) -> Problem:
+    """Says of a dataset that is not there which project registers it, if that one is still to be checked."""
+    maker = next((maker for name, maker in waited.items() if f"dataset '{name}'" in problem.message), None)
+    if problem.type != "DatasetNotFound" or maker is None:
+        return problem
+    return replace(problem, hint=f"project '{maker}' registers it, and cannot do so before this one: a circle")
 
 
 def _registers(entry: ProjectEntry) -> set[str]:
@@ -54,9 +73,15 @@ def _registers(entry: ProjectEntry) -> set[str]:
     return {output.arguments.register_as_dataset for output in outputs if output.arguments.register_as_dataset}
 
 
-def _reads(entry: ProjectEntry) -> set[str]:
-    refs = (ref for operation in entry.operations if operation is not None for ref in operation.datasets)
-    return {entry.head.input_dataset_id, *(ref.dataset_id for ref in refs)}
+def _reads(entry: ProjectEntry, checked: Checked) -> set[str]:
+    """The datasets it names, and those it could read through lookups of its input."""
+    head = entry.head
+    input = DatasetRef(dataset_id=head.input_dataset_id, dataset_version=head.input_dataset_version)
+    found = checked.catalog.find(input)
+    targets = (lookup.target for lookup in found.lookups) if isinstance(found, Dataset) else ()
+    lookups = (target for target in targets if isinstance(target, DatasetRef))
+    named = (ref for operation in entry.operations if operation is not None for ref in operation.datasets)
+    return {ref.dataset_id for ref in (input, *lookups, *named)}
 
 
 def _check_seqs(entry: ProjectEntry) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tallybook.errors import Problem, ValidationError, did_you_mean
 from tallybook.model.period import Calendar
 from tallybook.model.state import ProjectState
 from tallybook.operations.output import OutputStep
-from tallybook.project.bind import BoundProject, bind_project
+from tallybook.project.bind import BoundProject, bind_project, pair_problems
 from tallybook.project.catalog import Catalog
 from tallybook.project.checked import Checked
 from tallybook.project.load import ProjectEntry
@@ -68,9 +69,19 @@ class Planner:
 def bind_recorded(checked: Checked, entry: ProjectEntry, head: ProjectHead, catalog: Catalog) -> BoundProject:
     """A project against datasets the store knows; ValidationError if it does not fit them."""
     bound = bind_project(head, entry.operations, catalog, entry.part)
-    if bound.problems:
-        raise ValidationError(_explained(checked, problem) for problem in bound.problems)
+    problems = bound.problems or tuple(_unfit_lookups(bound))
+    if problems:
+        raise ValidationError(_explained(checked, problem) for problem in problems)
     return bound
+
+
+def _unfit_lookups(bound: BoundProject) -> Iterator[Problem]:
+    """A registered dataset may have other columns in the store than those its readers' lookups were checked with."""
+    assert bound.input is not None
+    used = {lookup.alias: lookup for step in bound.steps for lookup in step.lookups}
+    for alias, lookup in used.items():
+        for _, problem in pair_problems(bound.input.table, lookup):
+            yield replace(problem, message=f"lookup '{alias}': {problem.message}").within(project=bound.head.id)
 
 
 def _explained(checked: Checked, problem: Problem) -> Problem:
