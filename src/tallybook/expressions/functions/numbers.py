@@ -95,8 +95,22 @@ def _by(c: Building, x: Column, y: Column) -> Column:
 
 def _remainder(c: Building, x: Column, y: Column) -> Column:
     left, right = _operands(c, x, y)
-    zero_type = c.args[1].type if c.result == INTEGER else c.args[1].widened
-    return left % F.nullif(right, c.cast(F.lit(0), zero_type))
+    if c.result == INTEGER:
+        return left % F.nullif(right, c.cast(F.lit(0), c.args[1].type))
+    number, divisor = (arg.widened for arg in c.args)
+    right = F.nullif(right, c.cast(F.lit(0), divisor))
+    if number.integer_digits + divisor.scale <= MAX_PRECISION:
+        return left % right
+    return left % _without_point(c, right, divisor) % right
+
+
+def _without_point(c: Building, x: Column, type: ColumnType) -> Column:
+    """All digits of a decimal as a whole number.
+
+    Spark's remainder fails where the quotient has more digits than a decimal. It is the same after the remainder of a
+    multiple of the divisor was taken, and with this multiple both quotients have fewer.
+    """
+    return c.cast(F.translate(x.cast("string"), ".", ""), decimal(type.precision, 0))
 
 
 _WHOLE_DAYS = Refusal("a date takes whole days", "make the days whole with ROUND(…)")
