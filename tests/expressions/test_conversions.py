@@ -10,6 +10,7 @@ COLUMNS = {
     "large": ("decimal(38,0)", Decimal(10**37)),
     "day": ("date", date(2026, 1, 31)),
     "bad": ("string", "12a"),
+    "year0": ("string", "0000-05-05"),
     "none": ("string", None),
 }
 
@@ -87,6 +88,9 @@ def test_to_dates(evaluate):
         TO_DATE("2026-02-30")                       => fails
         TO_DATE("-2026-01-05")                      => fails
         TO_DATE("+12026-01-05")                     => fails
+        TO_DATE("0000-01-01")                       => fails
+        TO_DATE("0000-12-31")                       => fails
+        TO_DATE(year0)                              => fails
         TO_DATE("05.01.2026")                       => fails
         TO_DATE("")                                 => fails
         TO_DATE(bad)                                => fails

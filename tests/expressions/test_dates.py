@@ -100,6 +100,10 @@ def test_moments(evaluate):
         TIMESTAMP(NULL)                                 => NULL
         TIMESTAMP("2026-01-31")                         => TypeMismatch
         TIMESTAMP("0001-01-01T00:00:00+14:00")          => TypeMismatch
+        TIMESTAMP("0000-01-01T00:00:00Z")               => TypeMismatch
+        TIMESTAMP("2026-01-31T12:00:00.1234560Z")       => 2026-01-31 12:00:00.123456+00:00
+        TIMESTAMP("2026-01-31T12:00:00.1234567Z")       => TypeMismatch
+        TIMESTAMP("2026-01-31T12:00:00.00000001")       => TypeMismatch
         TIMESTAMP("noon")                               => TypeMismatch
         TODAY()                                         => 2026-02-01
         NOW()                                           => 2026-02-01 23:30:00+00:00

@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from tallybook.expressions.compile import spark_type
+from tallybook.expressions.compile import FIRST_DAY, LAST_DAY, spark_type
 from tallybook.model.columns import ColumnType
 
 _INTEGER_DIGITS: dict[type[T.DataType], int] = {T.ByteType: 3, T.ShortType: 5, T.IntegerType: 10, T.LongType: 19}
@@ -58,19 +58,24 @@ def from_text(text: Column, type: ColumnType) -> Column:
     return _timestamp(bare)
 
 
-_DAY = r"\d{4}-\d{2}-\d{2}"
+_DAY = r"(?!0000)\d{4}-\d{2}-\d{2}"
 _TIME = r"[T ]\d{2}:\d{2}:\d{2}(\.\d{1,6}0*)?"
 _ZONE = r"(Z|[+-]\d{2}(:?\d{2})?)"
 
 
 def _timestamp(text: Column) -> Column:
-    """ISO; without a zone it means UTC, without a time midnight. Digits beyond microseconds would be cut: refused."""
+    """ISO; without a zone it means UTC, without a time midnight. Digits beyond microseconds would be cut: refused.
+
+    A zone can move a moment out of the years 1 to 9999.
+    """
     zoned = (
         F.when(text.rlike(rf"^{_DAY}$"), F.concat(text, F.lit(" 00:00:00Z")))
         .when(text.rlike(rf"^{_DAY}{_TIME}$"), F.concat(text, F.lit("Z")))
         .when(text.rlike(rf"^{_DAY}{_TIME}{_ZONE}$"), text)
     )
-    return zoned.try_cast("timestamp_ltz")
+    moment = zoned.try_cast("timestamp_ltz")
+    bounds = (f"{FIRST_DAY} 00:00:00Z", f"{LAST_DAY} 23:59:59.999999Z")
+    return F.when(moment.between(*(F.lit(bound).cast("timestamp_ltz") for bound in bounds)), moment)
 
 
 def _decimal(text: Column, type: ColumnType) -> Column:

@@ -50,11 +50,12 @@ def _refuse_decimal_type(args: Sequence[Argument]) -> Refusal | None:
 
 
 def _to_date(c: Building, x: Column) -> Column:
-    """Spark's pattern also takes signed and longer years; text of another length is put out of its reach."""
+    """Spark's pattern also takes year 0, signed and longer years; such text is put out of its reach."""
     if c.args[0].type != STRING:
         return x.cast("date")
     quoted = F.concat(F.lit("'"), x, F.lit("'"))
-    return F.to_date(F.when(F.char_length(x) == len("2026-01-31"), x).otherwise(quoted), ISO_DATE)
+    has_year = (F.char_length(x) == len("2026-01-31")) & ~x.startswith("0000")
+    return F.to_date(F.when(has_year, x).otherwise(quoted), ISO_DATE)
 
 
 register(

@@ -40,8 +40,9 @@ def read_date(text: str) -> date | None:
 
 
 def read_timestamp(text: str) -> datetime | None:
-    """An ISO timestamp; without a zone it is UTC. None for anything else."""
-    if not re.match(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}", text):
+    """An ISO timestamp of at most microseconds, which is all Python would keep; without a zone it is UTC. None for
+    anything else."""
+    if not re.match(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}", text) or re.search(r"[.,]\d{6}0*[1-9]", text):
         return None
     try:
         written = datetime.fromisoformat(text)
@@ -79,10 +80,13 @@ def _refuse_date(args: Sequence[Argument]) -> Refusal | None:
     return Refusal(f"'{args[0].literal}' is not a date", 'year, month and day, as in DATE("2026-01-31")')
 
 
+_TIMESTAMP_HINT = 'write TIMESTAMP("2026-01-31T12:00:00Z"), with at most microseconds'
+
+
 def _refuse_timestamp(args: Sequence[Argument]) -> Refusal | None:
     if read_timestamp(str(args[0].literal)):
         return None
-    return Refusal(f"'{args[0].literal}' is not a timestamp", 'write TIMESTAMP("2026-01-31T12:00:00Z")')
+    return Refusal(f"'{args[0].literal}' is not a timestamp", _TIMESTAMP_HINT)
 
 
 def _date(c: Building, *parts: Column) -> Column:
