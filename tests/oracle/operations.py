@@ -281,8 +281,10 @@ def _projection(operation: Output, working: Working) -> list[str]:
     if args.columns is not None and args.exclude_columns is not None:
         raise RefusedError("InvalidArguments")
     named = args.columns if args.columns is not None else args.exclude_columns or ()
-    if args.columns == () or any(ALIASES.get(name, name) not in working.columns for name in named):
+    meant = [ALIASES.get(name, name) for name in named]
+    if args.columns == () or any(name not in working.columns for name in meant):
         raise RefusedError("ColumnProjectionError")
+    _no_duplicates(meant)
     if args.columns is not None:
         return list(args.columns)
-    return [name for name in working.columns if name not in named]
+    return [name for name in working.columns if name not in meant]

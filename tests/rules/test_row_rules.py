@@ -168,6 +168,15 @@ def test_a_selector_that_is_null_does_not_select(spark: SparkSession) -> None:
     ]
 
 
+@pytest.mark.parametrize("nobody", ["NULL", "IF(TRUE, NULL)", "COALESCE(NULL, NULL)", "{{NOBODY}}"])
+def test_a_selector_that_has_no_type_but_null_does_not_select(spark: SparkSession, nobody: str) -> None:
+    frame = orders(spark, ("A", None, "on", 10, 1))
+    nothing = (update(nobody, amount="0"), delete(nobody), aggregate(["region"], nobody, amount="SUM(amount)"))
+    source = append("orders", source_selector=nobody)
+    after = applied(frame, *nothing, source, selectors={"NOBODY": "NULL"})
+    assert rows(after, "order_id", "amount", "_deleted") == [("A", "10.00", False)]
+
+
 def test_expressions_see_the_row_before_the_operation(spark: SparkSession) -> None:
     frame = orders(spark, ("A", "EMEA", "on", 10, 3))
     after = applied(frame, update("quantity = 3", quantity="quantity + 1", amount="quantity"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from decimal import Decimal
 
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from tests.rules.kit import rule
@@ -21,6 +22,19 @@ def test_outputs_hold_exactly_the_columns_named_in_their_order(closed: Closed) -
     books, result = closed
     assert books.ledger() == JANUARY
     assert result.outputs[0].columns_written == ("id", "tier", "net", "_period")
+
+
+def test_a_column_is_written_under_the_name_the_output_calls_it_by(active: Books) -> None:
+    active.edit("close.yaml", "columns: [id, tier, net, _period]", "columns: [sales.id, _source_dataset, _period]")
+    active.edit("close.yaml", "exclude_columns: [_labels]", "exclude_columns: [_labels, _source_dataset]")
+    active.open().activate("close")
+    run = active.run().run
+    table = DeltaTable(active.root / "warehouse" / "ledger").to_pyarrow_table()
+    assert table.column_names == ["id", "_source_dataset", "_period"]
+    assert table.column("_source_dataset").to_pylist() == ["sales", "sales"]
+    report = pq.read_table(active.root / "reports" / "2026-01").column_names
+    assert not {"_source_dataset", "_source_dataset_id"} & {*report}
+    assert active.open().replay(run.id).identical
 
 
 @rule("V-007")

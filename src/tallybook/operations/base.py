@@ -17,7 +17,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from tallybook.errors import PROBLEM_TYPES, Problem, ProblemError
-from tallybook.expressions.check import Checker, Typed, condition_hint
+from tallybook.expressions.check import Checker, Typed, cast_to, condition_hint
 from tallybook.expressions.parse import parse, parse_selector
 from tallybook.expressions.reads import tables_read
 from tallybook.expressions.scope import Scope
@@ -132,7 +132,7 @@ class Binding:
         return self.condition(self.operation.selector, self.before.scope(), "selector")
 
     def condition(self, text: str | None, scope: Scope, *path: str | int, named: bool = True) -> Typed | None:
-        """A checked condition; `named` says whether `{{NAME}}` may be used in it."""
+        """A checked condition, boolean even if it is a bare NULL; `named` says whether `{{NAME}}` may be used in it."""
         if text is None and self.text_at(path) is None:
             return None
         if text is None or not text.strip():
@@ -141,12 +141,14 @@ class Binding:
         source = self.source_text(text, path)
         read = (lambda: parse_selector(source, self.selectors)) if named else (lambda: parse(source))
         typed = self._typed(read, Checker(scope), path)
-        if typed is not None and typed.type not in (BOOLEAN, NULL):
+        if typed is None:
+            return None
+        if typed.type not in (BOOLEAN, NULL):
             message = f"the condition is {typed.type}, not true or false"
             place = source.at(0, len(source.text))
             self.note(Problem("InvalidSelector", message, condition_hint(typed), place), *path)
             return None
-        return typed
+        return cast_to(typed, BOOLEAN)
 
     def expression(
         self, text: str, scope: Scope, *path: str | int, grouped: frozenset[str] | None = None

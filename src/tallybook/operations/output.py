@@ -132,31 +132,36 @@ def _projection(args: OutputArguments, binding: Binding) -> tuple[str, ...]:
             hint = "name some, or leave the key out to write all"
             binding.report("ColumnProjectionError", "`columns` names no column", "arguments", "columns", hint=hint)
         return tuple(_known_columns(args.columns, "columns", binding))
-    left_out = set(_known_columns(args.exclude_columns or (), "exclude_columns", binding))
+    left_out = {working_name(name) for name in _known_columns(args.exclude_columns or (), "exclude_columns", binding)}
     chosen = tuple(name for name in known if name not in left_out)
     if not chosen:
         binding.report("ColumnProjectionError", "no column is left to write", "arguments", "exclude_columns")
     return chosen
 
 
+def working_name(name: str) -> str:
+    """The column of the working dataset that is meant by any of its names."""
+    return ALIASES.get(name, name)
+
+
 def _known_columns(names: tuple[str, ...], key: str, binding: Binding) -> list[str]:
+    """The names as written, without the table; a column has one of its names only."""
     known = binding.before.columns
-    found: list[str] = []
+    found: dict[str, str] = {}
     for index, written in enumerate(names):
         name = written.removeprefix(f"{binding.before.table}.")
-        name = ALIASES.get(name, name)
-        if name in found:
+        if working_name(name) in found:
             message = f"column '{written}' is named twice"
             binding.report("DuplicateColumn", message, "arguments", key, index, hint="keep one")
-        elif name in known:
-            found.append(name)
+        elif working_name(name) in known:
+            found[working_name(name)] = name
         elif not binding.before.open:
             message = f"the working dataset has no column '{written}'"
             hint = did_you_mean(name, known)
             if name.partition(".")[0] in binding.before.lookups:
                 hint = "columns of lookups are not written; copy it into a column with an update first"
             binding.report("ColumnProjectionError", message, "arguments", key, index, hint=hint)
-    return found
+    return list(found.values())
 
 
 @dataclass(frozen=True)
@@ -172,6 +177,11 @@ class OutputStep(Step):
     register_as: str | None
     named_columns: bool
     """Whether the user wrote the columns down, or takes whatever there is."""
+
+    @property
+    def written(self) -> dict[str, ColumnType]:
+        """What it writes: names as the user wrote them, and types."""
+        return {name: self.before.columns[working_name(name)] for name in self.columns}
 
     @property
     def registered_columns(self) -> dict[str, ColumnType]:
@@ -190,4 +200,5 @@ class OutputStep(Step):
         beside = with_lookups(frame, self, applying)
         chosen = applying.chosen(self.selector)
         beside = beside if chosen is None else beside.filter(chosen)
-        return only(beside, self.columns)
+        other = {working_name(name): name for name in self.columns if name in ALIASES}
+        return only(beside.withColumnsRenamed(other) if other else beside, self.columns)

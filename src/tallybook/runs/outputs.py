@@ -24,8 +24,9 @@ def write_mode(step: OutputStep, run: Run) -> Mode:
 
 def read_output(spark: SparkSession, step: OutputStep, location: Location) -> DataFrame:
     """The written rows; system columns as far as they were written, and the position beside them."""
-    types = {name: type for name, type in step.before.columns.items() if name not in SYSTEM_COLUMNS}
-    columns = tuple(ColumnDef(name=name, type=types[name]) for name in step.columns if name in types)
+    columns = tuple(
+        ColumnDef(name=name, type=type) for name, type in step.written.items() if name not in SYSTEM_COLUMNS
+    )
     return read(spark, location, Table.model_construct(name=step.name, columns=columns))
 
 

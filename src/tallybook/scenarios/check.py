@@ -14,7 +14,7 @@ from tallybook.project.checked import Checked
 from tallybook.project.entities import Part
 from tallybook.project.yaml import Path
 from tallybook.resolve.locate import path_target
-from tallybook.scenarios.load import Case, columns_of, read_case
+from tallybook.scenarios.load import Case, read_case
 from tallybook.scenarios.model import ExpectedRows, FileRows, Row, Rows
 from tallybook.scenarios.values import read_value
 
@@ -163,7 +163,7 @@ def _check_expectations(case: Case) -> Iterator[Problem]:
         return
     outputs = {str(step.seq): step for step in case.outputs}
     final = bound.steps[-1].after.columns
-    shown = columns_of(case.outputs[-1]) if outputs else final
+    shown = case.outputs[-1].written if outputs else final
     what = "the last output" if outputs else "the working dataset"
     yield from _check_expected(expect, shown, case.part, ("expect",), what)
     for index, name in enumerate(expect.columns or ()):
@@ -178,7 +178,7 @@ def _check_expectations(case: Case) -> Iterator[Problem]:
             hint = f"outputs are: {', '.join(outputs)}" if outputs else "the project has no output"
             yield _at_key(case.part, path, "InvalidArguments", f"operation {seq} is not an output", hint)
             continue
-        yield from _check_expected(expected, columns_of(outputs[seq]), case.part, path, f"output {seq}")
+        yield from _check_expected(expected, outputs[seq].written, case.part, path, f"output {seq}")
     if expect.working is not None:
         yield from _check_expected(expect.working, final, case.part, ("expect", "working"), "the working dataset")
 

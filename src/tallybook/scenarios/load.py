@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 
 from tallybook.errors import Problem
 from tallybook.model.base import Id, as_text
-from tallybook.model.columns import ColumnType
 from tallybook.model.dataset import Dataset
 from tallybook.model.period import Period
 from tallybook.operations.output import OutputStep
@@ -70,11 +69,6 @@ class Case:
         read = next((source.dataset for source in self.sources if source.dataset.id == dataset_id), None)
         versions = self.scope.catalog.versions.get(dataset_id)
         return read or (versions[max(versions)] if versions else None)
-
-
-def columns_of(step: OutputStep) -> dict[str, ColumnType]:
-    """What an output writes."""
-    return {name: step.before.columns[name] for name in step.columns}
 
 
 def read_case(part: Part, checked: Checked) -> Case:

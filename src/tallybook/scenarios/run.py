@@ -12,7 +12,7 @@ from tallybook.model.columns import DELETED, OPERATION_SEQ, ColumnType
 from tallybook.operations.base import Step
 from tallybook.operations.output import OutputStep
 from tallybook.scenarios.given import GivenData
-from tallybook.scenarios.load import Case, columns_of
+from tallybook.scenarios.load import Case
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def _columns(step: OutputStep) -> tuple[str, ...]:
 
 def _of_output(step: OutputStep, rows: Sequence[Values]) -> Captured:
     title = f"output {step.seq} '{step.name}'"
-    return Captured(title, step.seq, columns_of(step), _rows(_columns(step), rows))
+    return Captured(title, step.seq, step.written, _rows(_columns(step), rows))
 
 
 def _rows(columns: Iterable[str], rows: Sequence[Values]) -> list[dict[str, object]]:
