@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tallybook.engine.facts import RunFacts
+from tallybook.engine.failures import Failed, is_about_values
 from tallybook.engine.frames import FrameTables
 from tallybook.engine.pipeline import Pipeline
 from tallybook.expressions.compile import spark_type
@@ -79,19 +81,18 @@ def computed(case: Case, spark: SparkSession) -> Opinion:
 
     try:
         results[0] = collected(pipeline.run(keep))
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         return Opinion({}, failure=_failure(error))
     finally:
         pipeline.release()
     return Opinion(results)
 
 
-def _failure(error: PySparkException) -> str:
+def _failure(error: Failed) -> str:
     raised = parse_raised(str(error))
     if raised is not None:
         return str(raised["type"])
-    about_values = (error.getSqlState() or "").startswith("22")
-    return "EvaluationError" if about_values else f"InternalError: {str(error)[:600]}"
+    return "EvaluationError" if is_about_values(error) else f"InternalError: {str(error)[:600]}"
 
 
 def frame_of(table: TableRows, spark: SparkSession) -> DataFrame:

@@ -75,15 +75,26 @@ class Context:
     """Where a value is computed for some rows only: a branch of IF, an assignment under a selector."""
     reads: set[str] = field(default_factory=set)
     """Filled with the names of the joined tables that are read."""
+    aggregates: list[Callable[[Group], object]] = field(default_factory=list)
+    """Filled with the aggregates of an aggregation, whether or not a branch chooses them."""
 
 
 def meaning_of(text: str, context: Context) -> Meaning:
     """The meaning of an expression that may not use named selectors."""
     tree = _read(lambda: parse(text))
+    if context.grouped is None:
+        return mean(tree, context)
+    context = replace(context, aggregates=[])
     meaning = mean(tree, context)
-    if context.grouped is not None and not _aggregates(tree):
+    if not context.aggregates:
         raise RefusedError("InvalidAggregation")
-    return meaning
+
+    def of(group: Group) -> object:
+        for aggregate in context.aggregates:
+            at_start(aggregate, group)
+        return meaning.of(group)
+
+    return replace(meaning, of=of)
 
 
 def condition(text: str | None, context: Context) -> Callable[[Row], bool]:
@@ -119,6 +130,9 @@ def mean(node: Node, context: Context) -> Meaning:
 
 
 def literal(value: object) -> Meaning:
+    """An integer of more than 64 bits is a decimal of its digits."""
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        value = Decimal(value)
     kinds = {bool: BOOLEAN, int: INTEGER, str: STRING, type(None): NULL}
     known = values.literal_digits(value) if isinstance(value, Decimal) else kinds[type(value)]
     return Meaning(known, lambda _row: value, value, constant=True)
@@ -162,7 +176,11 @@ def _call(node: Call, context: Context) -> Meaning:
         if context.inside:
             raise RefusedError("InvalidAggregation")
         within = replace(context, inside=True)
-        return aggregates[name]([mean(arg, within) for arg in args])
+        meaning = aggregates[name]([mean(arg, within) for arg in args])
+        context.aggregates.append(meaning.of)
+        return meaning
+    if name in ("MIN", "MAX") and len(args) == 1 and context.grouped is not None and not context.inside:
+        raise RefusedError("InvalidAggregation")  # MIN_AGG or MAX_AGG was meant
     if name not in functions:
         raise RefusedError("UnknownFunction" if context.grouped is None else "InvalidAggregation")
     return _function(functions[name], name, args, context)
@@ -176,14 +194,6 @@ def _function(define: Callable[..., Meaning], name: str, args: Sequence[Node], c
     if meaning.constant and not context.branch:
         at_start(meaning.of, {})
     return meaning
-
-
-def _aggregates(node: Node) -> bool:
-    from .functions import defined
-
-    if not isinstance(node, Call):
-        return False
-    return node.name in defined()[1] or any(_aggregates(arg) for arg in node.args)
 
 
 def common_type(meanings: Sequence[Meaning]) -> ColumnType:

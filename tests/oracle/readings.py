@@ -20,7 +20,8 @@ class Reading(Enum):
     PLAIN = "for every row it stands for, with all its parts"
     LAZY = "where its value matters: not in a cell that is overwritten unread, not where the result is known without it"
     EAGER = (
-        "as in PLAIN; also without a row where none is needed to compute it: constants, keys of an empty joined table"
+        "as in PLAIN; also without a row where none is needed to compute it: constants, keys of an empty joined table;"
+        " and aggregates in a branch that is not chosen"
     )
 
 
@@ -50,6 +51,6 @@ def all_needed(found: Iterable[Any]) -> None:
 
 
 def at_start(compute: Callable[..., object], *args: Any) -> None:
-    """Computes what no row is needed for, and may fail by that, if the reading is an eager one."""
+    """Computes what does not wait for a row or a choice, and may fail by that, if the reading is an eager one."""
     if READING.get() is Reading.EAGER:
         compute(*args)

@@ -37,6 +37,18 @@ TEXTS = (
     "～",
     "\U0001f468\u200d\U0001f469",
 )
+NUMERALS = ("7", " 42 ", "-3", "+5", "007", "  -0 ", "12", "1000000")
+PATTERNS = ("a%", "%b", "_", "%", "", "%i%", "100\\%", "a\\_b", "%🙂%", "__", "%s_a%", "\\\\", "%\n%")
+ODD = ("", "x", "1e3", "0x1F", "１２", "1,000", "1_000", "--1", "1 2", "NaN", "9223372036854775808", "2026-1-31")
+ODD += ("2025-02-29", "+2026-01-31", "12026-01-31", "2026-01-31 ", "2026-13-01", "２０２６-01-31", "b\\c", "a\\")
+"""What is no number, no day or no pattern."""
+TEXTUAL = {
+    "numeral": (*NUMERALS, "9223372036854775807"),
+    "amount_text": (*NUMERALS, "1.5", ".5", "5.", "-0.005", "+1.10", "0.0000004999", " 12.25 "),
+    "day_text": ("2026-01-31", "2024-02-29", "0001-01-01", "9999-12-31", "1582-10-10"),
+    "pattern": PATTERNS,
+}
+"""String columns by what is written in them, so that conversions have something to convert."""
 KEYS = ("a", "b", "c", "🙂")
 DAYS = (
     date(2026, 1, 1),
@@ -77,6 +89,25 @@ def cell(random: Random, type: ColumnType, wild: bool, nulls: float = 0.15) -> o
         return day
     moment = datetime(day.year, day.month, day.day, tzinfo=UTC)
     return moment + timedelta(microseconds=random.choice((0, 1, 43_200_000_000, 86_399_999_999, 1_500_000)))
+
+
+def textual(random: Random, name: str) -> object:
+    """The text of a number, day or pattern; one in thirty is none."""
+    chance = random.random()
+    return None if chance < 0.1 else random.choice(ODD if chance > 0.97 else TEXTUAL[name])
+
+
+def many_literals(random: Random, kind: str) -> list[str]:
+    """More choices than Spark compares one by one."""
+    if kind == "string":
+        return [quoted(text) for text in random.sample(TEXTS, 12)]
+    if kind in ("date", "timestamp"):
+        return [f"DATE(2026, 1, {number + 1})" for number in random.sample(range(31), 12)]
+    return [f"{number}.5" if kind == "decimal" else str(number) for number in random.sample(range(-12, 31), 12)]
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
 
 
 def _decimal(random: Random, type: ColumnType, wild: bool) -> Decimal:

@@ -6,20 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from .cells import TEXTS
+from .cells import PATTERNS, TEXTS, many_literals, quoted
 
 ORDERED = ("integer", "decimal", "string", "date", "timestamp")
 KINDS = (*ORDERED, "boolean")
 MAX_DEPTH = 3
 
 
-def quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
-
-
 @dataclass
 class Writer:
-    """Writes expressions; `columns` are the texts that read a column, by kind."""
+    """Writes expressions; `columns` are the texts that read a column, by kind, or by name if its text is special."""
 
     random: Random
     columns: Mapping[str, Sequence[str]]
@@ -48,7 +44,8 @@ class Writer:
         if kind == "integer":
             return pick(("0", "1", "2", "-3", "7", "10", "100", "12"))
         if kind == "decimal":
-            return pick(("0.5", "1.10", "-2.345", "0.005", "100.00", "0.1", "3.0", "0.000001", "12.25"))
+            long = ("9223372036854775808", "-12345678901234567890", "9" * 38)
+            return pick(("0.5", "1.10", "-2.345", "0.005", "100.00", "0.1", "3.0", "0.000001", "12.25", pick(long)))
         if kind == "boolean":
             return pick(("TRUE", "FALSE"))
         if kind == "date":
@@ -76,6 +73,11 @@ class Writer:
         slim = {"decimal": "integer", "timestamp": "date"}
         return self.of(slim.get(kind, kind) if self.random.random() < 0.2 else kind, depth)
 
+    def text(self, name: str, default: str) -> str:
+        """A column of such texts, or the literal."""
+        known = self.columns.get(name, ())
+        return self.random.choice(known) if known else default
+
     def few_days(self) -> str:
         return self.random.choice(("1", "-1", "31", "-366", "59", 'LEN("abc")'))
 
@@ -94,8 +96,10 @@ def _operand(text: str) -> str:
 
 def _in(w: Writer, d: int) -> str:
     kind, left = w.any_of(d)
-    choices = ", ".join(w.alike(kind, d + 1) for _ in range(w.random.randint(1, 3)))
-    return f"{_operand(left)} {w.random.choice(('IN', 'NOT IN', 'in'))} ({choices})"
+    choices = [w.alike(kind, d + 1) for _ in range(w.random.randint(1, 3))]
+    if kind != "boolean" and w.random.random() < 0.2:
+        choices = [*many_literals(w.random, kind), *choices[: w.random.randint(0, 1)]]
+    return f"{_operand(left)} {w.random.choice(('IN', 'NOT IN', 'in'))} ({', '.join(choices)})"
 
 
 def _between(w: Writer, d: int) -> str:
@@ -105,8 +109,9 @@ def _between(w: Writer, d: int) -> str:
 
 
 def _like(w: Writer, d: int) -> str:
-    pattern = w.random.choice(("a%", "%b", "_", "%", "", "%i%", "100\\%", "a\\_b", "%🙂%", "__", "%s_a%"))
-    return f"{_operand(w.of('string', d))} {w.random.choice(('LIKE', 'NOT LIKE'))} {quoted(pattern)}"
+    literal = quoted(w.random.choice(PATTERNS))
+    pattern = w.text("pattern", literal) if w.random.random() < 0.6 else literal
+    return f"{_operand(w.of('string', d))} {w.random.choice(('LIKE', 'NOT LIKE'))} {pattern}"
 
 
 def _is_null(w: Writer, d: int) -> str:
@@ -197,7 +202,7 @@ def _cut(w: Writer, d: int) -> str:
 
 
 def _day(w: Writer, d: int) -> str:
-    day = w.of("date", d)
+    day, text = w.of("date", d), w.text("day_text", '"2026-02-28"')
     return w.random.choice(
         (
             f"DATEADD({day}, {w.few_days()})",
@@ -206,8 +211,10 @@ def _day(w: Writer, d: int) -> str:
             f"({day} + {w.few_days()})",
             f"({day} - {w.few_days()})",
             f"TO_DATE({w.of('timestamp', d)})",
-            'TO_DATE("2026-02-28")',
+            f"TO_DATE({text})",
             f"DATE(2026, {w.random.choice(('1', '12'))}, 28)",
+            f"DATE(2000 + {w.leaf('integer')}, ABS({w.leaf('integer')} % 12) + 1, 28)",
+            f"DATE(YEAR({day}), MONTH({w.leaf('date')}), {w.random.choice(('1', '29'))})",
         )
     )
 
@@ -220,14 +227,16 @@ def _part(w: Writer, d: int) -> str:
 
 
 def _to_integer(w: Writer, d: int) -> str:
+    text = w.text("numeral", '" 42 "')
     return w.random.choice(
-        (f"TO_INTEGER({w.number(d)})", 'TO_INTEGER(" 42 ")', f"TO_INTEGER(TO_STRING({w.of('integer', d)}))")
+        (f"TO_INTEGER({w.number(d)})", f"TO_INTEGER({text})", f"TO_INTEGER(TO_STRING({w.of('integer', d)}))")
     )
 
 
 def _to_decimal(w: Writer, d: int) -> str:
     digits = w.random.choice(("", ", 18, 2", ", 38, 6", ", 30, 12"))
-    return w.random.choice((f"TO_DECIMAL({w.number(d)}{digits})", f'TO_DECIMAL("-1.005"{digits})'))
+    text = w.text("amount_text", '"-1.005"')
+    return w.random.choice((f"TO_DECIMAL({w.number(d)}{digits})", f"TO_DECIMAL({text}{digits})"))
 
 
 def _to_string(w: Writer, d: int) -> str:
@@ -269,7 +278,16 @@ RECIPES: dict[str, tuple[Recipe, ...]] = {
 
 
 def aggregation(w: Writer, kind: str, keys: Mapping[str, Sequence[str]]) -> str:
-    """An aggregation whose result is of the kind."""
+    """An aggregation whose result is of the kind: a usual one, or an expression that reads aggregates as columns."""
+    if w.random.random() < 0.75:
+        return _aggregate(w, kind, keys)
+    aggregates = {each: [_aggregate(w, each, keys) for _ in range(2)] for each in KINDS}
+    written = Writer(w.random, {each: [*texts, *keys.get(each, ())] for each, texts in aggregates.items()}).plain(kind)
+    summarises = any(text in written for texts in aggregates.values() for text in texts)
+    return written if summarises else _aggregate(w, kind, keys)
+
+
+def _aggregate(w: Writer, kind: str, keys: Mapping[str, Sequence[str]]) -> str:
     pick = w.random.choice
     if kind == "integer":
         value = w.any_of(2)[1]

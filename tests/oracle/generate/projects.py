@@ -10,7 +10,7 @@ from typing import Any
 from tallybook.model.columns import SYSTEM_COLUMNS, VALIDITY_COLUMNS, ColumnType
 
 from ..case import Body, Case, TableRows
-from .cells import KEYS, cell, column_type
+from .cells import KEYS, TEXTUAL, cell, column_type, textual
 from .expressions import KINDS, Writer, aggregation
 
 FREQUENT = (*KINDS, "decimal", "decimal", "integer")
@@ -23,10 +23,15 @@ READABLE = (
     "_source_dataset",
     "_created_at",
     "_updated_at",
+    "_deleted",
+    "_source_table",
 )
 TYPES = {**SYSTEM_COLUMNS, **VALIDITY_COLUMNS, "_source_dataset": SYSTEM_COLUMNS["_source_dataset_id"]}
 SELECTIVE = ("rows.n > 3", 'rows.k = "a"', "rows.n IS NOT NULL", 'rows.k <> "b"', "rows.n % 2 = 1", "NOT (rows.n < 10)")
 """Conditions that select some rows and leave some, so that what an operation does is seen."""
+NOBODY = ("NULL", "IF(TRUE, NULL)", "COALESCE(NULL, NULL)", "(NULL)", "NULL AND NULL")
+OF_IDS = ("_row_id IS NOT NULL", 'STARTS_WITH(_row_id, "0198")', '_row_id < "0199"')
+"""What can be asked of ids without knowing new ones: those that came with the data begin with 0198."""
 Columns = dict[str, ColumnType]
 
 
@@ -42,6 +47,8 @@ class _Builder:
     datasets: list[Body] = field(default_factory=list)
     columns: dict[str, Columns] = field(default_factory=dict)
     """Of the main table of each dataset."""
+    lookups: dict[str, str] = field(default_factory=dict)
+    """The datasets whose rows are looked up, by alias."""
 
     def build(self, count: int) -> Case:
         self.wild = self.random.random() < 0.4
@@ -66,21 +73,26 @@ class _Builder:
         for index in range(self.random.randint(1, 6)):
             kind = self.random.choice(FREQUENT)
             columns[f"{kind[0]}{index}"] = column_type(self.random, kind, self.wild)
-        self._dataset("main", "rows", columns, self._count())["lookups"] = [self._lookup()]
+        columns |= {name: ColumnType("string") for name in TEXTUAL if self.random.random() < 0.3}
+        self.lookups = {"look": "names"}
+        if self.random.random() < 0.3:
+            self.lookups["look2"] = "rates"
+        bodies = [self._lookup(alias, id) for alias, id in self.lookups.items()]
+        self._dataset("main", "rows", columns, self._count())["lookups"] = bodies
 
     def _count(self) -> int:
         return 0 if self.random.random() < 0.08 else self.random.randint(2, 9)
 
-    def _lookup(self) -> Body:
-        conditions = [{"source_column": "k", "target_column": "lk"}]
+    def _lookup(self, alias: str, id: str) -> Body:
+        key, number, *_ = self.columns[id]
+        conditions = [{"source_column": "k", "target_column": key}]
         if self.random.random() < 0.3:
-            conditions.append({"source_column": "n", "target_column": "ln"})
-        target: Body = {"dataset_id": "names"}
+            conditions.append({"source_column": "n", "target_column": number})
+        target: Body = {"dataset_id": id}
         if self.random.random() < 0.4:
-            (names,) = (body for body in self.datasets if body["id"] == "names")
-            target = {**names["main_table"], "name": "own_names"}
-            self.tables["main", "own_names"] = self.tables["names", "names_table"]
-        return {"alias": "look", "target": target, "join_conditions": conditions}
+            target = {**self._body(id)["main_table"], "name": f"own_{id}"}
+            self.tables["main", f"own_{id}"] = self.tables[id, f"{id}_table"]
+        return {"alias": alias, "target": target, "join_conditions": conditions}
 
     def _joinable(self, id: str, prefix: str, unique: bool) -> None:
         columns = {f"{prefix}k": ColumnType("string"), f"{prefix}n": ColumnType("integer")}
@@ -100,9 +112,16 @@ class _Builder:
                     columns[name] = column_type(self.random, "decimal", self.wild)
         self._dataset("extra", "extra_table", columns or {"k": ColumnType("string")}, self.random.randint(0, 6))
 
+    def _body(self, id: str) -> Body:
+        return next(body for body in self.datasets if body["id"] == id)
+
     def _mode(self, id: str) -> str:
-        body = next(body for body in self.datasets if body["id"] == id)
-        return str(body["main_table"]["temporal_mode"])
+        return str(self._body(id)["main_table"]["temporal_mode"])
+
+    def _joined(self, id: str) -> Columns:
+        """What is read of a dataset as `alias.column`: its columns, and those of its temporal mode."""
+        hidden = {"period": ("_period",), "bitemporal": tuple(VALIDITY_COLUMNS)}.get(self._mode(id), ())
+        return {**self.columns[id], **{name: TYPES[name] for name in hidden}}
 
     def _dataset(self, id: str, table: str, columns: Columns, count: int, key: str | None = None) -> Body:
         mode = self.random.choice(("none", "none", "period", "bitemporal"))
@@ -125,6 +144,7 @@ class _Builder:
 
     def _row(self, types: Columns, index: int, key: str | None) -> dict[str, object]:
         row = {name: cell(self.random, type, self.wild) for name, type in types.items()}
+        row |= {name: textual(self.random, name) for name in TEXTUAL if name in types}
         for name in types:
             if name.endswith("k") and types[name].kind == "string":
                 row[name] = KEYS[index % len(KEYS)] if name == key else self.random.choice((*KEYS, None))
@@ -143,22 +163,26 @@ class _Builder:
     # --- what expressions can read ----------------------------------------------------------------------------------
 
     def _writer(self, joined: dict[str, Columns] | None = None) -> Writer:
-        lookup = {"look": self.columns["names"]} if self.random.random() < 0.4 else {}
-        tables = {**lookup, **(joined or {})}
+        joined = joined or {}
+        looked_up = {alias: self._joined(id) for alias, id in self.lookups.items() if self.random.random() < 0.4}
         texts: dict[str, list[str]] = {}
         bare = {**self.working, **{name: TYPES[name] for name in self.random.sample(READABLE, 2)}}
         for name, type in bare.items():
-            qualified = self.random.random() < 0.15 or name in (joined or {}).get("j2", {})
-            texts.setdefault(type.kind, []).append(f"rows.{name}" if qualified else name)
-        for alias, columns in tables.items():
+            qualified = self.random.random() < 0.15 or any(name in columns for columns in joined.values())
+            read = f"`{name}`" if self.random.random() < 0.05 else name
+            texts.setdefault(name if name in TEXTUAL else type.kind, []).append(f"rows.{read}" if qualified else read)
+        for alias, columns in {**looked_up, **joined}.items():
             for name, type in columns.items():
-                texts.setdefault(type.kind, []).extend([f"{alias}.{name}"] * 2)
+                kind = name if name in TEXTUAL else type.kind
+                texts.setdefault(kind, []).extend([f"{alias}.{name}"] * 2)
         return Writer(self.random, texts)
 
     def _source_writer(self, id: str, table: str) -> Writer:
         texts: dict[str, list[str]] = {}
         for name, type in self.columns[id].items():
-            texts.setdefault(type.kind, []).append(self.random.choice((name, name, f"{table}.{name}")))
+            kind = name if name in TEXTUAL else type.kind
+            texts.setdefault(kind, []).append(self.random.choice((name, name, f"{table}.{name}")))
+        texts.setdefault("string", []).extend(self.random.sample(("_period", "_source_table", "_source_dataset"), 1))
         return Writer(self.random, texts)
 
     def _selectors(self) -> dict[str, str]:
@@ -167,13 +191,19 @@ class _Builder:
             texts.setdefault(type.kind, []).append(name)
         found: dict[str, str] = {}
         for index in range(self.random.randint(0, 3)):
-            text = Writer(self.random, texts).of("boolean")
+            text = self._nobody() or Writer(self.random, texts).of("boolean")
             if found and self.random.random() < 0.6:
                 text = f"{text} {self.random.choice(('AND', 'OR'))} {{{{{self.random.choice(list(found))}}}}}"
             found[f"S{index}"] = text
         return found
 
+    def _nobody(self) -> str | None:
+        """Now and then, a condition that has no type but that of NULL."""
+        return self.random.choice(NOBODY) if self.random.random() < 0.03 else None
+
     def _condition(self, writer: Writer, selectors: dict[str, str]) -> str:
+        if self.random.random() < 0.05:
+            return self.random.choice((*NOBODY, *OF_IDS))
         if selectors and self.random.random() < 0.3:
             named = f"{{{{{self.random.choice(list(selectors))}}}}}"
             return self.random.choice((named, f"NOT {named}", f"{named} OR {writer.of('boolean', 2)}"))
@@ -185,17 +215,21 @@ class _Builder:
         makers = (self._update, self._update, self._update, self._aggregate, self._append, self._delete, self._output)
         maker = self.random.choice(makers)
         joins = self._joins() if maker == self._update and self.random.random() < 0.35 else []
-        aliases = {join["alias"]: self.columns[join["dataset_id"]] for join in joins}
+        aliases = {join["alias"]: self._joined(join["dataset_id"]) for join in joins}
+        if "self" in aliases:
+            selectors = {}  # they read columns by their bare names, which are ambiguous here
         writer = self._writer(aliases)
         body: Body = {"seq": seq, "name": f"op {seq}"}
         chance = 0.85 if maker == self._delete else 0.5
         if maker != self._append and self.random.random() < chance:
             body["selector"] = self._condition(writer if self.random.random() < 0.3 else self._writer(), selectors)
-            if joins and any(name in str(body["selector"]) for name in ("j1", "j2")) is False:
+            if joins and not any(alias in str(body["selector"]) for alias in aliases):
                 body["selector"] = self._condition(self._writer(aliases), selectors)
         return body | maker(writer, joins)
 
     def _joins(self) -> list[Body]:
+        if self.random.random() < 0.08:
+            return [{"alias": "self", "dataset_id": "main", "on": "rows.k = self.k AND rows.n = self.n"}]
         joins: list[Body] = []
         alias = "j1"
         on = ["k = j1.rk", "j1.rk = k AND n >= j1.rn", "n = j1.rn", "rows.k = j1.rk AND j1.rn IS NOT NULL"]
@@ -211,7 +245,7 @@ class _Builder:
         targets: dict[str, str] = {}
         for _ in range(self.random.randint(1, 3)):
             if self.random.random() < 0.5:
-                name = self.random.choice(list(self.working))
+                name = self.random.choice([name for name in self.working if name not in TEXTUAL])
                 targets[name] = self.working[name].kind
             elif self.random.random() < 0.9:
                 kind = self.random.choice(FREQUENT)
@@ -262,11 +296,12 @@ class _Builder:
         return {"type": "aggregate", "arguments": {"group_by": keys, "aggregations": aggregations}}
 
     def _append(self, _writer: Writer, _joins: list[Body]) -> Body:
-        writer = self._source_writer("extra", "extra_table")
-        columns = self.columns["extra"]
-        arguments: Body = {"source": {"dataset_id": "extra"}}
+        id, table = ("main", "rows") if self.random.random() < 0.15 else ("extra", "extra_table")
+        writer = self._source_writer(id, table)
+        columns = self.columns[id]
+        arguments: Body = {"source": {"dataset_id": id}}
         if self.random.random() < 0.5:
-            arguments["source_selector"] = writer.of("boolean")
+            arguments["source_selector"] = self._nobody() or writer.of("boolean")
         if self.random.random() < 0.4:
             keys, _, own = self._grouping(writer, columns, ("_period",))
             by_kind: dict[str, list[str]] = {}
@@ -286,6 +321,8 @@ class _Builder:
     def _output(self, _writer: Writer, _joins: list[Body]) -> Body:
         arguments: Body = {"destination": {"location": "out.parquet"}}
         names = [*self.working, *self.system]
+        if self.random.random() < 0.4:
+            names[names.index("_source_dataset_id")] = "_source_dataset"
         shape = self.random.random()
         if shape < 0.35:
             arguments["columns"] = self.random.sample(names, self.random.randint(1, len(names)))
