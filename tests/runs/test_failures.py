@@ -75,6 +75,30 @@ def test_a_missing_place_fails_the_run_with_its_id(active: Books) -> None:
     assert (failed.value.run_id, run.status, run.last_completed_operation) == (run.id, "failed", None)
 
 
+def test_a_file_gone_while_it_was_read_is_told_in_a_line(active: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = execute.write
+
+    def write(*args: object, **options: object) -> object:
+        (active.root / "data/sales/2026-01.csv").unlink()
+        return real(*args, **options)  # type: ignore[arg-type]  # passed on as they came
+
+    monkeypatch.setattr(execute, "write", write)
+    with pytest.raises(RunError) as failed:
+        active.run()
+    problem = failed.value.problem
+    assert (problem.type, problem.seq) == ("InternalError", 30)
+    assert "reading file" in problem.message and "2026-01.csv" in problem.message and "\n" not in problem.message
+
+
+def test_a_store_spark_does_not_know_is_told_in_a_line(active: Books) -> None:
+    """It fails while the inputs are looked at, before there is any operation to explain."""
+    active.edit("places.yaml", "path_prefix: data", 'path_prefix: "nowhere://bucket"')
+    with pytest.raises(RunError) as failed:
+        active.run()
+    assert failed.value.problem.message.endswith('No FileSystem for scheme "nowhere"')
+    assert "\n" not in failed.value.problem.message
+
+
 def half_done(books: Books, monkeypatch: pytest.MonkeyPatch, period: str = "2026-01") -> Run:
     """A run whose second output could not be written."""
     real = execute.write

@@ -126,3 +126,11 @@ def test_tables_with_needs_of_their_own_are_refused(save, place, tmp_path):
         tmp_path / "u", pa.schema([("id", pa.int64())]), configuration={"delta.enableChangeDataFeed": "true"}
     )
     assert "cannot be written yet" in refusal(save, [(1,)], place("delta", tmp_path / "u"))
+
+
+def test_a_place_that_cannot_be_made_is_told_in_a_line(save, place, tmp_path):
+    message = refusal(save, [(1,)], place("delta", "/proc/tallybook"))
+    assert message.startswith("delta /proc/tallybook could not be written: Mkdirs failed to create file:/proc/")
+    assert "\n" not in message
+    (tmp_path / "file").touch()
+    assert "Not a directory" in refusal(save, [(1,)], place("delta", tmp_path / "file" / "t"))

@@ -11,9 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
@@ -26,9 +24,8 @@ from tallybook.operations.output import OutputStep
 from tallybook.rows.raising import parse_raised
 from tallybook.rows.system import only
 from tallybook.storage.diagnose import diagnose
+from tallybook.storage.failure import SPARK_ERRORS, reason
 
-Failed: TypeAlias = PySparkException | Py4JJavaError
-"""What a failed job comes as: the second where PySpark does not know the Java exception."""
 _DATA_EXCEPTION = "22"
 """The class of SQL states that are about values."""
 _BAD_PATTERN = "INVALID_FORMAT"
@@ -40,11 +37,11 @@ def explained(pipeline: Pipeline, at: Callable[[], Step | None]) -> Iterator[Non
     """Turns a failed job into the RunError that tells it."""
     try:
         yield
-    except (PySparkException, Py4JJavaError) as error:
+    except SPARK_ERRORS as error:
         raise RunError([explain_failure(error, pipeline, at())]) from error
 
 
-def explain_failure(error: Failed, pipeline: Pipeline, at: Step | None) -> Problem:
+def explain_failure(error: Exception, pipeline: Pipeline, at: Step | None) -> Problem:
     """The problem behind a failed job; `at` is the step that was being executed."""
     raised = parse_raised(str(error))
     if raised is not None and raised["type"] == "JoinNotUnique":
@@ -56,10 +53,10 @@ def explain_failure(error: Failed, pipeline: Pipeline, at: Step | None) -> Probl
     return _Blame(pipeline).find(at) or _of_step(Problem("EvaluationError", _reason(error)), at)
 
 
-def is_about_values(error: Failed) -> bool:
+def is_about_values(error: Exception) -> bool:
     """Whether a row, and not the plan or the machine, made the job fail."""
-    if isinstance(error, Py4JJavaError):
-        return _cause(error).startswith("java.lang.ArithmeticException")
+    if not isinstance(error, PySparkException):
+        return reason(error).startswith("java.lang.ArithmeticException")
     return (error.getSqlState() or "").startswith(_DATA_EXCEPTION) or _condition(error) == _BAD_PATTERN
 
 
@@ -156,11 +153,11 @@ def _narrowed(frame: DataFrame, columns: frozenset[str]) -> DataFrame:
     return only(frame, [name for name in frame.columns if name in columns])
 
 
-def _failure(frame: DataFrame) -> Failed | None:
+def _failure(frame: DataFrame) -> Exception | None:
     """Evaluates every cell without keeping any."""
     try:
         frame.write.format("noop").mode("overwrite").save()
-    except (PySparkException, Py4JJavaError) as error:
+    except SPARK_ERRORS as error:
         return error
     return None
 
@@ -185,8 +182,8 @@ _REASONS: dict[str, Callable[[dict[str, str]], str]] = {
 }
 
 
-def _reason(error: Failed) -> str:
-    if isinstance(error, Py4JJavaError):
+def _reason(error: Exception) -> str:
+    if not isinstance(error, PySparkException):
         return _sentence(error)
     facts = error.getMessageParameters() or {}
     known = _REASONS.get(_condition(error))
@@ -200,20 +197,11 @@ def _condition(error: PySparkException) -> str:
     return (error.getCondition() or "").split(".")[0]
 
 
-def _cause(error: Py4JJavaError) -> str:
-    """The Java exception below all others, in its own words."""
-    cause = error.java_exception
-    while cause.getCause() is not None:
-        cause = cause.getCause()
-    return str(cause.toString())
-
-
 def _type_name(spark_name: str) -> str:
     name = spark_name.strip('"').lower()
     return {"bigint": "integer"}.get(name, name)
 
 
-def _sentence(error: Failed) -> str:
+def _sentence(error: Exception) -> str:
     """Spark's own words, without its advice to switch the check off."""
-    first = (_cause(error) if isinstance(error, Py4JJavaError) else str(error)).splitlines()[0]
-    return re.split(r" (?:Use|If necessary|SQLSTATE)", re.sub(r"^\[[^\]]+\]\s*", "", first))[0].strip()
+    return re.split(r" (?:Use|If necessary|SQLSTATE)", re.sub(r"^\[[^\]]+\]\s*", "", reason(error)))[0].strip()

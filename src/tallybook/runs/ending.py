@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 
 from tallybook.errors import Problem, ProblemError, RunError, StoreError, TallybookError
 from tallybook.model.run import Run
+from tallybook.storage.failure import SPARK_ERRORS, reason
 from tallybook.store.store import Store
 
 Placed = Callable[[Sequence[Problem]], Sequence[Problem]]
@@ -31,7 +32,8 @@ def ending(
             store.fail_run(run, Problem("InternalError", error.message, error.hint, project=run.project_id))
         raise
     except Exception as error:
-        problems = placed([Problem("InternalError", f"{type(error).__name__}: {error}")])
+        said = reason(error) if isinstance(error, SPARK_ERRORS) else error
+        problems = placed([Problem("InternalError", f"{type(error).__name__}: {said}")])
         raise _failed(store, run, problems, log()) from error
 
 

@@ -46,6 +46,13 @@ def write_delta(
 ) -> Written:
     """Write the rows as one commit; a retry after the commit does nothing and reports it."""
     location = replace(location, version=None)
+    try:
+        return _write(spark, frame, location, mode, run_id, seq)
+    except OSError as error:
+        raise fail("WriteFailed", f"{location} could not be written: {error}") from error
+
+
+def _write(spark: SparkSession, frame: DataFrame, location: Location, mode: str, run_id: str, seq: int) -> Written:
     columns = tuple(frame.columns)
     table = open_table(location)
     if table is not None:

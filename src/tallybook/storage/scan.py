@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from tallybook.model.datasource import FileOptions
 from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.base import FILE, ORIGIN, START, Field, Scan, positioned, quoted
+from tallybook.storage.failure import reason
 from tallybook.storage.files import as_paths, has_pattern, input_files, list_files, plain, same_columns, stated_columns
 
 _BROKEN = sql.internal("broken")
@@ -219,9 +219,3 @@ def _broken_row(shape: _Shape) -> Column:
         for name in sorted(shape.unexpected)
     ]
     return F.coalesce(F.col(_BROKEN), *late)
-
-
-def reason(error: Exception) -> str:
-    """The one line of a Spark error that says what happened."""
-    named = re.search(r"\[[A-Z][A-Z0-9_.]+\] [^\n]*", str(error))
-    return named[0] if named else (str(error).strip().splitlines() or [type(error).__name__])[0]

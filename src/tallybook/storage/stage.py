@@ -11,8 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.storage.base import quoted
+from tallybook.storage.failure import SPARK_ERRORS, refused_files
 from tallybook.storage.files import exactly, list_files
 from tallybook.storage.publish import remove
 from tallybook.storage.scan import file_options, read_options
@@ -50,7 +52,13 @@ def stage(
     ready = _as_csv(frame, file_options(location).null_value) if format == "csv" else frame
     whole = {"maxRecordsPerFile": "0"} if single else {}
     ready = ready.repartition(1) if single else ready
-    ready.write.format(format).options(**_write_options(location), **whole).save(path)
+    try:
+        ready.write.format(format).options(**_write_options(location), **whole).save(path)
+    except SPARK_ERRORS as error:
+        refused = refused_files(error)
+        if refused is None:
+            raise
+        raise fail("WriteFailed", f"{location} could not be written: {refused}") from error
     here = _footers(path) if format == "parquet" else ()
     return here or _counted(spark, frame, location, format, path)
 
