@@ -134,3 +134,20 @@ def test_a_place_that_cannot_be_made_is_told_in_a_line(save, place, tmp_path):
     assert "\n" not in message
     (tmp_path / "file").touch()
     assert "Not a directory" in refusal(save, [(1,)], place("delta", tmp_path / "file" / "t"))
+
+
+@pytest.mark.parametrize("name", ["50% Anteil", "Größe é", "a+b&c=d;e"])
+def test_odd_names_that_work(save, rows, place, table, tmp_path, name):
+    location = place("delta", tmp_path / name / "t")
+    assert save([(1,)], location).version == 0
+    assert save([(1,)], location).version == 0, "a retry"
+    assert rows(location, table(id="integer")) == [(1,)]
+
+
+@pytest.mark.parametrize(("name", "misread"), [("a#b", "#"), ("a?b", "?"), ("my%20project", "%20"), ("a\\b", "\\")])
+def test_names_the_log_would_not_be_found_by_are_refused_before_anything_is_written(
+    save, place, tmp_path, name, misread
+):
+    message = refusal(save, [(1,)], place("delta", tmp_path / name / "t"))
+    assert f"'{misread}' in its path" in message
+    assert list(tmp_path.iterdir()) == []

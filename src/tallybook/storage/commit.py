@@ -9,6 +9,7 @@ transaction, so that the same output is never committed twice.
 from __future__ import annotations
 
 import json
+import re
 import time
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from pyspark.sql import types as T
 
 from tallybook.errors import fail
 from tallybook.model.location import Location
+from tallybook.storage.base import local_path
 from tallybook.storage.delta import open_table, table_root, table_schema
 from tallybook.storage.stage import Part, Written, clear, columns_text, stage
 
@@ -37,6 +39,7 @@ _KEEP_VERSIONS = {
 }
 """A registered output reads its version for ever, so new tables forget none."""
 _WRITER_FEATURES = frozenset({"appendOnly", "invariants", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
+_MISREAD = re.compile(r"[#?\\]|%[0-9A-Fa-f]{2}")
 _PLAIN_WRITER = 2
 _LISTED_WRITER = 7
 
@@ -53,6 +56,7 @@ def write_delta(
 
 
 def _write(spark: SparkSession, frame: DataFrame, location: Location, mode: str, run_id: str, seq: int) -> Written:
+    _refuse_misread(location)
     columns = tuple(frame.columns)
     table = open_table(location)
     if table is not None:
@@ -156,6 +160,17 @@ def _delta_schema(schema: T.StructType) -> Schema:
     """Every column may be NULL: a later append need not know better."""
     fields = [{**field.jsonValue(), "nullable": True, "metadata": {}} for field in schema.fields]
     return Schema.from_json(json.dumps({"type": "struct", "fields": fields}))
+
+
+def _refuse_misread(location: Location) -> None:
+    """delta-rs writes a local path as it stands, but takes it for a url when it reads what it wrote."""
+    misread = _MISREAD.search(table_root(location)) if local_path(location) is not None else None
+    if misread:
+        raise fail(
+            "WriteFailed",
+            f"{location} cannot be a Delta table: '{misread[0]}' in its path would not be found again",
+            hint="rename the folder, or give the datasource an absolute `path_prefix` elsewhere",
+        )
 
 
 def _refuse(location: Location, table: DeltaTable, schema: T.StructType, mode: str) -> None:
