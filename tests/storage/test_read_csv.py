@@ -166,3 +166,19 @@ def test_folder_names_are_columns_of_text(rows, place, table, text, tmp_path):
 
 def test_header_only_is_no_rows(rows, place, table, text):
     assert rows(place("csv", text("a.csv", "id")), table(id="integer")) == []
+
+
+def test_a_column_that_is_there_twice(rows, refused, place, table, text):
+    """Spark would call them amount1 and amount2."""
+    file = text("a.csv", "id,amount,amount", "1,2,3")
+    assert rows(place("csv", file), table(id="integer")) == [(1,)]
+    problem = refused(place("csv", file), table(id="integer", amount="integer"))
+    assert (problem.type, problem.message) == ("SchemaMismatch", f"{file} has the column 'amount' twice")
+    problem = refused(place("csv", file), table(id="integer", amount1="integer"))
+    assert (problem.type, "has no column 'amount1'" in problem.message) == ("SchemaMismatch", True)
+
+
+def test_columns_that_differ_by_case_are_read_by_their_exact_name(rows, place, table, text):
+    location = place("csv", text("a.csv", 'id,Amount,"amount"', "1,2,3"))
+    assert rows(location, table(id="integer", amount="integer")) == [(1, 3)]
+    assert rows(location, table(id="integer", Amount="integer")) == [(1, 2)]

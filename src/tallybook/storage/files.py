@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -59,9 +61,30 @@ def exactly(path: str) -> str:
     return "".join(f"\\{letter}" if letter in _GLOB else letter for letter in path)
 
 
-def has_pattern(path: str) -> bool:
-    """Whether a path stands for whatever fits it."""
-    return not _GLOB.isdisjoint(path)
+def is_pattern(location: Location) -> bool:
+    """Whether a place stands for whatever fits it."""
+    return not _GLOB.isdisjoint(_literal_and_pattern(location)[1])
+
+
+def as_pattern(location: Location) -> str:
+    """A place in the form Spark's readers take."""
+    literal, pattern = _literal_and_pattern(location)
+    return exactly(literal) + pattern
+
+
+def _literal_and_pattern(location: Location) -> tuple[str, str]:
+    """A target in two: what means itself, and what may be a pattern.
+
+    What is there under the very name that is written is meant by it. So a workspace may lie in `Budget [final]`, and a
+    rule in it may still ask for `*.csv`.
+    """
+    local = local_path(location)
+    if local is None:
+        return "", location.target
+    path = Path(local)
+    there = next(folder for folder in (path, *path.parents) if os.path.exists(folder))  # noqa: PTH110  # never raises
+    scheme = "file:" if location.target.startswith("file:") else ""
+    return scheme + str(there).rstrip("/"), "".join(f"/{part}" for part in path.relative_to(there).parts)
 
 
 def condition(error: Exception) -> str | None:
@@ -92,6 +115,18 @@ def same_columns(
     for shape, file in zip(shapes, files, strict=True):
         groups.setdefault(shape, []).append(file)
     return [tuple(group) for group in groups.values()]
+
+
+def header_here(file: str, delimiter: str) -> list[str] | None:
+    """The names in the first record of a local CSV file, as they stand there; None when it is not to be seen here.
+
+    Spark would change the names that occur twice, case aside, and finds no file in a folder named like a pattern.
+    """
+    if len(delimiter) != 1 or not _readable_here([file]):
+        return None
+    with Path(plain(file)).open(encoding="utf-8-sig", errors="replace", newline="") as opened:
+        record = next((record for record in csv.reader(opened, delimiter=delimiter) if record), [])
+    return [name or f"_c{index}" for index, name in enumerate(record)]
 
 
 def stated_columns(location: Location) -> T.StructType | None:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from tallybook.model.location import Location
 from tallybook.model.state import Json
 from tallybook.storage.base import local_path
-from tallybook.storage.files import has_pattern, list_files
+from tallybook.storage.files import as_pattern, is_pattern, list_files
 
 
 def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
@@ -20,9 +20,9 @@ def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
     here = _files_here(location)
     if here is not None:
         return [_of_file(file) for file in here]
-    if not list_files(spark, location.target):
+    if not list_files(spark, as_pattern(location)):
         return []
-    listed = spark.read.format("binaryFile").load(location.target)
+    listed = spark.read.format("binaryFile").load(as_pattern(location))
     facts = listed.selectExpr("path", "length", "unix_micros(modificationTime) / 1000000 AS modified").orderBy("path")
     return [{"file": row["path"], "size": row["length"], "modified": _time(row["modified"])} for row in facts.collect()]
 
@@ -39,7 +39,7 @@ def _has_files(location: Location) -> bool:
 
 def _files_here(location: Location) -> list[Path] | None:
     path = local_path(location)
-    if path is None or has_pattern(path):
+    if path is None or is_pattern(location):
         return None
     if Path(path).is_file():
         return [Path(path)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,17 @@ from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.base import FILE, ORIGIN, START, Field, Scan, positioned, quoted
 from tallybook.storage.failure import reason
-from tallybook.storage.files import as_paths, has_pattern, input_files, list_files, plain, same_columns, stated_columns
+from tallybook.storage.files import (
+    as_paths,
+    as_pattern,
+    header_here,
+    input_files,
+    is_pattern,
+    list_files,
+    plain,
+    same_columns,
+    stated_columns,
+)
 
 _BROKEN = sql.internal("broken")
 _SAMPLE = 1000
@@ -43,7 +54,7 @@ def _open_at_once(spark: SparkSession, location: Location) -> tuple[_Opened, ...
     try:
         reader = spark.read.format(location.source.type)
         stated = stated_columns(location)
-        frame = (reader if stated is None else reader.schema(stated)).load(location.target)
+        frame = (reader if stated is None else reader.schema(stated)).load(as_pattern(location))
         files = input_files(frame)
     except Exception:  # whatever it is, the careful way meets it again and can tell what it is
         return ()
@@ -54,7 +65,7 @@ def _open_at_once(spark: SparkSession, location: Location) -> tuple[_Opened, ...
 
 
 def _open_carefully(spark: SparkSession, location: Location, fields: Sequence[Field]) -> tuple[_Opened, ...]:
-    files = list_files(spark, location.target)
+    files = list_files(spark, as_pattern(location))
     groups = [files] if files else []
     if location.source.type in ("parquet", "orc") or _has_header(location):
         groups = same_columns(spark, location, files, **read_options(location))
@@ -120,8 +131,8 @@ def _load(
     Those are read as text: Spark's guess would make 1 of `01`.
     """
     reader = spark.read.format(location.source.type).options(**read_options(location))
-    paths = [location.target] if files is None else as_paths(files)
-    if files is not None and not has_pattern(location.target):
+    paths = [as_pattern(location)] if files is None else as_paths(files)
+    if files is not None and not is_pattern(location):
         reader = reader.option("basePath", location.target)
     frame = reader.schema(shape.columns).load(paths)
     partitions = tuple(name for name in frame.columns if name not in shape.columns.names)
@@ -171,6 +182,8 @@ def _shape(spark: SparkSession, location: Location, fields: Sequence[Field], fil
         return _json_shape(spark, location, fields)
     if location.source.type == "csv" and not _has_header(location):
         return _Shape(T.StructType([*_texts([f.physical for f in fields if f.declared]), *_texts([_BROKEN])]))
+    if _has_header(location) and (names := header_here(files[0], file_options(location).delimiter)) is not None:
+        return _header_shape(files[0], names, frozenset(f.physical for f in fields))
     reader = spark.read.format(location.source.type).options(**read_options(location))
     try:
         schema = reader.load(as_paths(files[:1])).schema
@@ -180,13 +193,26 @@ def _shape(spark: SparkSession, location: Location, fields: Sequence[Field], fil
     return _Shape(T.StructType([*schema.fields, *_texts([_BROKEN])]) if location.source.type == "csv" else schema)
 
 
+def _header_shape(file: str, names: Sequence[str], wanted: frozenset[str]) -> _Shape:
+    """The columns of a header. One that nobody asks for and that Spark could not tell from another, for they differ by
+    case at most, is read under a name of its own."""
+    twice = next((name for name in names if name in wanted and names.count(name) > 1), None)
+    if twice is not None:
+        raise fail("SchemaMismatch", f"{plain(file)} has the column '{twice}' twice", hint="rename one of them")
+    alike = Counter(name.lower() for name in names)
+    told_apart = (
+        name if name in wanted or alike[name.lower()] == 1 else f"__{index}" for index, name in enumerate(names)
+    )
+    return _Shape(T.StructType(_texts([*told_apart, _BROKEN])), others=frozenset(names))
+
+
 def _json_shape(spark: SparkSession, location: Location, fields: Sequence[Field]) -> _Shape:
     """JSON says its columns row by row, so a key is missing only when no row has it.
 
     Keys are learned from the first lines; only for a declared column not among them is the place searched. A system
     column not among them is taken for absent, and a later row that has it is a broken row.
     """
-    lines = spark.read.text(location.target).select(F.json_object_keys("value").alias("keys"))
+    lines = spark.read.text(as_pattern(location)).select(F.json_object_keys("value").alias("keys"))
     sampled = lines.where(F.col("keys").isNotNull()).limit(_SAMPLE).select(F.explode("keys").alias("key"))
     keys = {str(row["key"]) for row in sampled.distinct().collect()}
     if not keys:
