@@ -201,7 +201,8 @@ def _header_shape(file: str, names: Sequence[str], wanted: frozenset[str]) -> _S
         raise fail("SchemaMismatch", f"{plain(file)} has the column '{twice}' twice", hint="rename one of them")
     alike = Counter(name.lower() for name in names)
     told_apart = (
-        name if name in wanted or alike[name.lower()] == 1 else f"__{index}" for index, name in enumerate(names)
+        name if name in wanted or alike[name.lower()] == 1 else sql.internal(str(index))
+        for index, name in enumerate(names)
     )
     return _Shape(T.StructType(_texts([*told_apart, _BROKEN])), others=frozenset(names))
 
