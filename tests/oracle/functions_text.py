@@ -17,6 +17,9 @@ from .functions import MOMENTS, NUMBERS, Args, function, simple, strict
 from .values import FailedError, RefusedError, as_integer
 
 TEXT, WHOLE, DAY = ["string"], ["integer"], ["date"]
+BLANKS = " \t\r\n"
+"""What may stand around a number in text."""
+DECIMAL_TEXT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 @function("CONCAT")
@@ -140,7 +143,7 @@ def _to_string(args: Args, _context: Context) -> Meaning:
 @function("TO_INTEGER")
 def _to_integer(args: Args, _context: Context) -> Meaning:
     def whole(value: Any) -> int:
-        if isinstance(value, str) and not re.fullmatch(r"[+-]?[0-9]+", value.strip(" ")):
+        if isinstance(value, str) and not re.fullmatch(r"[+-]?[0-9]+", value.strip(BLANKS)):
             raise values.overflow()
         return as_integer(int(value))
 
@@ -157,9 +160,9 @@ def _to_decimal(args: Args, _context: Context) -> Meaning:
         type = decimal(precision, scale)
 
     def number(value: Any) -> Fraction:
-        if isinstance(value, str) and not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)", value.strip(" ")):
+        if isinstance(value, str) and not DECIMAL_TEXT.fullmatch(value.strip(BLANKS)):
             raise values.overflow()
-        return Fraction(value.strip(" ") if isinstance(value, str) else value)
+        return Fraction(value.strip(BLANKS) if isinstance(value, str) else value)
 
     return strict(type, number, [require(args[0], "string", *NUMBERS)])
 

@@ -73,7 +73,7 @@ class _Builder:
         for index in range(self.random.randint(1, 6)):
             kind = self.random.choice(FREQUENT)
             columns[f"{kind[0]}{index}"] = column_type(self.random, kind, self.wild)
-        columns |= {name: ColumnType("string") for name in TEXTUAL if self.random.random() < 0.3}
+        columns |= {name: ColumnType("string") for name in TEXTUAL if self.random.random() < 0.45}
         self.lookups = {"look": "names"}
         if self.random.random() < 0.3:
             self.lookups["look2"] = "rates"
@@ -269,13 +269,14 @@ class _Builder:
         return writer.plain(kind) if self.random.random() < 0.5 else writer.of(kind)
 
     def _grouping(self, writer: Writer, columns: Columns, system: tuple[str, ...]) -> tuple[list[str], Writer, Columns]:
-        pool = [*columns, *(name for name in system if self.random.random() < 0.3)]
+        pool = [*columns, *(name for name in system if self.random.random() < 0.2)]
         keys = self.random.sample(pool, self.random.randint(1, min(2, len(pool))))
         return keys, writer, {name: columns[name] for name in keys if name in columns}
 
     def _aggregate(self, writer: Writer, _joins: list[Body]) -> Body:
         bounds = tuple(name for name in VALIDITY_COLUMNS if name in self.system)
-        keys, _, own = self._grouping(writer, self.working, ("_period", "_labels", "_operation_seq", *bounds))
+        system = ("_period", "_labels", "_operation_seq", "_source_dataset", "_source_table", "_deleted", *bounds)
+        keys, _, own = self._grouping(writer, self.working, system)
         by_kind: dict[str, list[str]] = {}
         for name, type in own.items():
             by_kind.setdefault(type.kind, []).append(name)
