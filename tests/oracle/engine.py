@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tallybook.engine.facts import RunFacts
-from tallybook.engine.failures import Failed, is_about_values
+from tallybook.engine.failures import is_about_values
 from tallybook.engine.frames import FrameTables
 from tallybook.engine.pipeline import Pipeline
 from tallybook.expressions.compile import spark_type
@@ -25,6 +23,7 @@ from tallybook.project.catalog import Catalog
 from tallybook.project.model import ProjectHead
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import parse_raised
+from tallybook.storage.failure import SPARK_ERRORS
 
 from .case import Case, TableRows
 from .expressions import Row
@@ -81,14 +80,14 @@ def computed(case: Case, spark: SparkSession) -> Opinion:
 
     try:
         results[0] = collected(pipeline.run(keep))
-    except (PySparkException, Py4JJavaError) as error:
+    except SPARK_ERRORS as error:
         return Opinion({}, failure=_failure(error))
     finally:
         pipeline.release()
     return Opinion(results)
 
 
-def _failure(error: Failed) -> str:
+def _failure(error: Exception) -> str:
     raised = parse_raised(str(error))
     if raised is not None:
         return str(raised["type"])
