@@ -17,6 +17,7 @@ from tallybook.engine.failures import explain_failure
 from tallybook.engine.frames import FrameTables, conformed, dataset_of
 from tallybook.engine.pipeline import Pipeline
 from tallybook.errors import Problem
+from tallybook.model.dataset import Dataset
 from tallybook.model.period import GREGORIAN
 from tallybook.operations.output import OutputStep
 from tallybook.project.bind import bind_project
@@ -125,6 +126,25 @@ def test_two_matches_name_alias_and_key(spark: SparkSession, explained: Explain)
     problem = explained(orders(spark, ("A", "EMEA", "on", 10, 1)), operation, other=other)
     assert (problem.type, problem.seq) == ("JoinNotUnique", 10)
     assert problem.message == "'o' has more than one matching row for key 'A'"
+
+
+def test_the_condition_of_each_join_is_known_by_its_alias() -> None:
+    joins = [{"alias": alias, "dataset_id": "tiers", "on": f"orders.region = {alias}.region"} for alias in ("a", "b")]
+    operation = {"seq": 1, "name": "Join", **update(x="a.tier")}
+    operation["arguments"]["joins"] = joins
+    body = {"id": "p", "name": "P", "input_dataset_id": "orders", "operations": [operation]}
+    project = Project.model_validate(body, strict=False)
+    columns = [{"name": "region", "type": "string"}, {"name": "tier", "type": "string"}]
+    datasets = {
+        name: Dataset.model_validate(
+            {"id": name, "name": name, "main_table": {"name": name, "columns": columns}}, strict=False
+        )
+        for name in ("orders", "tiers")
+    }
+    [step] = bind_project(project, project.operations, Catalog.of(datasets)).steps
+    conditions = [step.join_condition(alias) for alias in ("a", "b", "c")]
+    said = [typed and typed.node.span.text for typed in conditions]
+    assert said == ["orders.region = a.region", "orders.region = b.region", None]
 
 
 def joining(on: str, selector: str | None = None, **assignments: str) -> dict[str, Any]:

@@ -113,6 +113,8 @@ def test_numbers_no_common_decimal_can_hold(evaluate, left, right):
     number = {True: int, False: Decimal}
     pairs = list(product(samples[left], samples[right]))
     rows = [(number[left == "integer"](x), Decimal(y)) for x, y in pairs]
-    results = evaluate.over([f"x {op} y" for op in OPERATORS] + ["x IN (y)"], {"x": left, "y": right}, rows)
+    results = evaluate.over(
+        [f"x {op} y" for op in OPERATORS] + ["x IN (y)", "SWITCH(x, y, TRUE, FALSE)"], {"x": left, "y": right}, rows
+    )
     for (x, y), values in zip(rows, results, strict=True):
-        assert values == [compare(x, y) for compare in OPERATORS.values()] + [x == y], (x, y)
+        assert values == [compare(x, y) for compare in OPERATORS.values()] + [x == y] * 2, (x, y)

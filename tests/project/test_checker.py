@@ -389,6 +389,26 @@ def test_a_broken_writer_is_not_held_against_its_readers(validate: Validate) -> 
     assert [(problem.type, problem.project, problem.seq) for problem in problems] == [("ColumnNotFound", "writer", 1)]
 
 
+def test_nor_against_those_who_join_what_it_writes(validate: Validate) -> None:
+    join = "{alias: n, dataset_id: net-orders, on: orders.order_id = n.order_id AND n.gross > 0}"
+    joining = f"""\
+project:
+  id: joining
+  name: Joining
+  input_dataset_id: sales-orders
+  operations:
+    - seq: 1
+      name: Use
+      type: update
+      arguments: {{joins: [{join}], assignments: [{{column: gross, expression: n.gross}}]}}
+"""
+    missed = [("ColumnNotFound", "joining", 1)] * 2
+    assert [(p.type, p.project, p.seq) for p in validate({"a.yaml": joining, "z.yaml": WRITER})] == missed
+    broken = WRITER.replace("amount * 0.9", "amuont * 0.9")
+    problems = validate({"a.yaml": joining, "z.yaml": broken})
+    assert [(problem.type, problem.project, problem.seq) for problem in problems] == [("ColumnNotFound", "writer", 1)]
+
+
 def test_projects_that_wait_for_each_other_are_told(validate: Validate) -> None:
     first = WRITER.replace("id: writer", "id: first").replace("input_dataset_id: sales-orders", "input_dataset_id: b")
     second = WRITER.replace("id: writer", "id: second").replace("input_dataset_id: sales-orders", "input_dataset_id: a")

@@ -59,6 +59,9 @@ ALLOWED = {
     "a system column as group": aggregate("_period, _labels", "n", "COUNT(*)"),
     "the other name of a system column as group": aggregate("_source_dataset", "n", "COUNT(*)"),
     "a sum of integers into an integer": aggregate("region", "quantity", "SUM(quantity)"),
+    "a sum of integers appended to an integer": append(
+        "aggregation: {group_by: [region], aggregations: [{column: quantity, expression: SUM(quantity)}]}"
+    ).replace("budgets", "sales-orders"),
     "a combination of aggregates": aggregate("region", "mean", "SUM(amount * quantity) / COUNT(*) + 1"),
     "a grouped column beside an aggregate": aggregate("quantity", "share", "SUM(amount) / quantity"),
     "a delete without arguments": "- {seq: 1, name: Remove, type: delete, selector: amount = 0}",
