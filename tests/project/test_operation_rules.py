@@ -217,6 +217,11 @@ def test_no_operation_at_all(of_operations: OfOperations) -> None:
     assert (problem.type, problem.path) == ("InvalidArguments", "project.operations")
 
 
+def test_what_is_grouped_by_is_a_column(of_operations: OfOperations) -> None:
+    [problem] = of_operations(aggregate("amount + 1", "n", "COUNT(*)"))
+    assert (problem.message, problem.hint) == ("'amount + 1' is not a column", "compute it in an update first")
+
+
 def test_decimals_into_integers_are_told_to_round(of_operations: OfOperations) -> None:
     [problem] = of_operations(update("quantity", "amount * 2"))
     assert problem.hint == "make it whole with ROUND(…)"
