@@ -194,6 +194,16 @@ def test_two_matches_for_a_selected_row_end_the_run(spark: SparkSession) -> None
         applied(frame, {"type": "update", "arguments": join}, sources={"other": other}).collect()
 
 
+def test_a_selector_may_read_what_the_operation_joins(spark: SparkSession) -> None:
+    frame = orders(spark, ("A", "EMEA", "on", 10, 1), ("B", "APAC", "off", 20, 2), ("C", "APAC", "off", 20, 3))
+    other = spark.createDataFrame([("A", 30), ("B", 10)], "id string, v bigint")
+    arguments = {"joins": [{"alias": "o", "dataset_id": "other", "on": "order_id = o.id"}],
+                 "assignments": [{"column": "quantity", "expression": "o.v"}]}  # fmt: skip
+    chosen = {"type": "update", "selector": "o.v > 20", "arguments": arguments}
+    after = applied(frame, chosen, sources={"other": other})
+    assert rows(after, "order_id", "quantity") == [("A", 30), ("B", 2), ("C", 3)]
+
+
 def test_a_join_may_ask_for_more_than_equality(spark: SparkSession) -> None:
     frame = orders(spark, ("A", "EMEA", "on", 10, 9), ("B", "EMEA", "on", 25, 9), ("C", "APAC", "on", 25, 9))
     listed = [("EMEA", 0, 20, 1), ("EMEA", 20, 50, 2), ("EMEA", 70, None, 3)]
