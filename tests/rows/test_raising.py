@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
-from tallybook.rows.raising import parse_raised, raising
+from tallybook.rows.raising import parse_raised, raising, raising_sql
 
 
 def test_facts_survive_the_trip_through_spark(spark):
@@ -16,6 +16,12 @@ def test_facts_survive_the_trip_through_spark(spark):
     with pytest.raises(Exception) as caught:
         rows.select(F.coalesce(F.col("nothing"), failing)).collect()
     assert parse_raised(str(caught.value)) == {"type": "DataLoadError", "table": "orders", "value": nasty}
+
+
+def test_facts_raised_in_sql_come_back_too(spark):
+    with pytest.raises(Exception) as caught:
+        spark.sql("SELECT 'K1' AS k").selectExpr(raising_sql("JoinNotUnique", alias="'c'", key="k")).collect()
+    assert parse_raised(str(caught.value)) == {"type": "JoinNotUnique", "alias": "c", "key": "K1"}
 
 
 def test_a_plan_that_spark_prints_has_raised_nothing(spark):
