@@ -155,9 +155,10 @@ def learned(spark: Any) -> Reached:
 
 
 def fingerprints() -> dict[str, str]:
-    """For every test file, what changes with it, with what the tests share, or with the code."""
+    """For every test file, what changes with it, with what the tests share or read, or with the code."""
     tests = {path for name in TESTS for path in [ROOT / name, *(ROOT / name).glob("test_*.py")] if path.is_file()}
     every = {path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.py")}
+    every |= {path for path in (ROOT / "tests" / "golden").rglob("*") if path.is_file()}
     shared = digest(*(path for path in every if not path.name.startswith("test_") and path != Path(__file__)))
     own = {str(path.relative_to(ROOT)): digest(path) for path in sorted(tests) if "_random_" not in path.name}
     return {IMPORTED: shared} | {name: shared + key for name, key in own.items()}
