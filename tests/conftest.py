@@ -25,6 +25,7 @@ TINY = {
 """For queries of a few rows, where compiling costs more than running."""
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in this hook, too
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whatever needs the session stays in one process."""
     for item in items:
