@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 PYTEST := $(BIN)/pytest
-TWO_PROCESSES := -n 2 --dist loadgroup
+TWO_PROCESSES := -n 2
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help

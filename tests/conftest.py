@@ -1,4 +1,4 @@
-"""One Spark session for the whole suite. `make test` has a second process for tests that need none.
+"""One Spark session for all tests of a process. `make test` has two processes, which is a quarter quicker than one.
 
 `TALLYBOOK_TEST_MASTER=local-cluster[2,1,1024]` or `TALLYBOOK_TEST_REMOTE=local[2]` runs the same tests on a cluster of
 worker processes, or through Spark Connect.
@@ -23,14 +23,6 @@ TINY = {
     "spark.sql.shuffle.partitions": "2",
 }
 """For queries of a few rows, where compiling costs more than running."""
-
-
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in this hook, too
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever needs the session stays in one process."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
