@@ -194,14 +194,18 @@ def test_two_matches_for_a_selected_row_end_the_run(spark: SparkSession) -> None
         applied(frame, {"type": "update", "arguments": join}, sources={"other": other}).collect()
 
 
-def test_a_selector_may_read_what_the_operation_joins(spark: SparkSession) -> None:
-    frame = orders(spark, ("A", "EMEA", "on", 10, 1), ("B", "APAC", "off", 20, 2), ("C", "APAC", "off", 20, 3))
+def test_a_selector_may_read_what_its_operation_joins(spark: SparkSession) -> None:
+    """And a later operation may join it again under the same name."""
+    frame = orders(spark, ("a", "EMEA", "on", 10, 1), ("b", "APAC", "off", 20, 2), ("c", "APAC", "off", 20, 3))
     other = spark.createDataFrame([("A", 30), ("B", 10)], "id string, v bigint")
-    arguments = {"joins": [{"alias": "o", "dataset_id": "other", "on": "order_id = o.id"}],
-                 "assignments": [{"column": "quantity", "expression": "o.v"}]}  # fmt: skip
-    chosen = {"type": "update", "selector": "o.v > 20", "arguments": arguments}
-    after = applied(frame, chosen, sources={"other": other})
-    assert rows(after, "order_id", "quantity") == [("A", 30), ("B", 2), ("C", 3)]
+
+    def joined(selector: str, value: str) -> dict[str, Any]:
+        arguments = {"joins": [{"alias": "o", "dataset_id": "other", "on": "UPPER(order_id) = o.id"}],
+                     "assignments": [{"column": "quantity", "expression": value}]}  # fmt: skip
+        return {"type": "update", "selector": selector, "arguments": arguments}
+
+    after = applied(frame, joined("o.v > 20", "o.v"), joined("o.v < 20", "-o.v"), sources={"other": other})
+    assert rows(after, "order_id", "quantity") == [("a", 30), ("b", -10), ("c", 3)]
 
 
 def test_a_join_may_ask_for_more_than_equality(spark: SparkSession) -> None:
