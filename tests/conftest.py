@@ -1,4 +1,4 @@
-"""One Spark session for all tests of a process. `make test` has two processes, which is a quarter quicker than one.
+"""One Spark session for all tests of a process; `make test` has two processes, each with its own.
 
 `TALLYBOOK_TEST_MASTER=local-cluster[2,1,1024]` or `TALLYBOOK_TEST_REMOTE=local[2]` runs the same tests on a cluster of
 worker processes, or through Spark Connect.
