@@ -27,13 +27,13 @@ _STATED = b"org.apache.spark.sql.parquet.row.metadata"
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
 
 
-def list_files(spark: SparkSession, path: str) -> tuple[str, ...]:
-    """The data files at a path, folder or pattern, sorted; none when there is nothing. Hidden files do not count.
+def list_files(spark: SparkSession, path: str, *, below: bool = False) -> tuple[str, ...]:
+    """Returns the data files at a path, folder or pattern, sorted; none if there is nothing. Hidden files do not count.
 
-    Spark does the listing, so any url it can read can be asked for.
+    With `below`, files in all folders below are listed too. Spark does the listing, so any url it can read will do.
     """
     try:
-        return input_files(spark.read.text(path))
+        return input_files(spark.read.option("recursiveFileLookup", below).text(path))
     except AnalysisException as error:
         if condition(error) == "PATH_NOT_FOUND":
             return ()
@@ -63,16 +63,16 @@ def exactly(path: str) -> str:
 
 def is_pattern(location: Location) -> bool:
     """Whether a place stands for whatever fits it."""
-    return not _GLOB.isdisjoint(_literal_and_pattern(location)[1])
+    return not _GLOB.isdisjoint(literal_and_pattern(location)[1])
 
 
 def as_pattern(location: Location) -> str:
     """A place in the form Spark's readers take."""
-    literal, pattern = _literal_and_pattern(location)
+    literal, pattern = literal_and_pattern(location)
     return exactly(literal) + pattern
 
 
-def _literal_and_pattern(location: Location) -> tuple[str, str]:
+def literal_and_pattern(location: Location) -> tuple[str, str]:
     """A target in two: what means itself, and what may be a pattern.
 
     What is there under the very name that is written is meant by it. So a workspace may lie in `Budget [final]`, and a

@@ -9,41 +9,33 @@ from pyspark.sql import SparkSession
 
 from tallybook.model.location import Location
 from tallybook.model.state import Json
-from tallybook.storage.base import local_path
-from tallybook.storage.files import as_pattern, is_pattern, list_files
+from tallybook.storage.files import as_paths, as_pattern, list_files
+from tallybook.storage.folders import local_files, visible
 
 
 def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
     """Name, size and time of every file of a place; nothing for Delta versions and tables, which name their state."""
     if not _has_files(location):
         return []
-    here = _files_here(location)
+    here = local_files(location)
     if here is not None:
         return [_of_file(file) for file in here]
-    if not list_files(spark, as_pattern(location)):
+    files = visible(location, list_files(spark, as_pattern(location)))
+    if not files:
         return []
-    listed = spark.read.format("binaryFile").load(as_pattern(location))
+    listed = spark.read.format("binaryFile").load(as_paths(files))
     facts = listed.selectExpr("path", "length", "unix_micros(modificationTime) / 1000000 AS modified").orderBy("path")
     return [{"file": row["path"], "size": row["length"], "modified": _time(row["modified"])} for row in facts.collect()]
 
 
 def size_here(location: Location) -> int | None:
     """The bytes of all files of a place; None where they are not plain files of this machine."""
-    here = _files_here(location) if _has_files(location) else None
+    here = local_files(location) if _has_files(location) else None
     return None if here is None else sum(file.stat().st_size for file in here)
 
 
 def _has_files(location: Location) -> bool:
     return location.source.type not in ("delta", "spark_catalog", "database")
-
-
-def _files_here(location: Location) -> list[Path] | None:
-    path = local_path(location)
-    if path is None or is_pattern(location):
-        return None
-    if Path(path).is_file():
-        return [Path(path)]
-    return sorted(file for file in Path(path).rglob("*") if file.is_file() and not file.name.startswith((".", "_")))
 
 
 def _of_file(file: Path) -> Json:

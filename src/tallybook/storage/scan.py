@@ -27,6 +27,7 @@ from tallybook.storage.files import (
     same_columns,
     stated_columns,
 )
+from tallybook.storage.folders import check_layout, visible
 
 _BROKEN = sql.internal("broken")
 _SAMPLE = 1000
@@ -38,6 +39,7 @@ def scan_files(spark: SparkSession, location: Location, fields: Sequence[Field],
 
     `first` is the ordinal of the first file among all that make up the table.
     """
+    check_layout(spark, location)
     opened = _open_at_once(spark, location) or _open_carefully(spark, location, fields)
     files = sorted(file for each in opened for file in each.files)
     ordinals = {file: first + index for index, file in enumerate(files)}
@@ -59,17 +61,18 @@ def _open_at_once(spark: SparkSession, location: Location) -> tuple[_Opened, ...
     except Exception:  # whatever it is, the careful way meets it again and can tell what it is
         return ()
     in_folders = any("=" in plain(file).rpartition("/")[0] for file in files)
-    if not files or in_folders or len(same_columns(spark, location, files)) > 1:
+    if not files or in_folders or visible(location, files) != files or len(same_columns(spark, location, files)) > 1:
         return ()
     return (_Opened(frame, files, _Shape(frame.schema)),)
 
 
 def _open_carefully(spark: SparkSession, location: Location, fields: Sequence[Field]) -> tuple[_Opened, ...]:
-    files = list_files(spark, as_pattern(location))
+    listed = list_files(spark, as_pattern(location))
+    files = visible(location, listed)
     groups = [files] if files else []
     if location.source.type in ("parquet", "orc") or _has_header(location):
         groups = same_columns(spark, location, files, **read_options(location))
-    return tuple(_open(spark, location, fields, group, whole=group == files) for group in groups)
+    return tuple(_open(spark, location, fields, group, whole=group == listed) for group in groups)
 
 
 def _open(

@@ -1,0 +1,139 @@
+"""Which files of a folder are data, and folder layouts that Spark would read only in part.
+
+Spark reads the files of a folder, or those in folders named after values (`month=01/`), and silently leaves out the
+rest: files beside such folders, files in other folders. Here such a mixture is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from urllib.parse import unquote
+
+from pyspark.sql import SparkSession
+
+from tallybook.errors import RunError, fail
+from tallybook.model.location import Location
+from tallybook.storage.base import local_path
+from tallybook.storage.files import as_pattern, is_pattern, list_files, literal_and_pattern
+
+_SHOWN = 5
+_BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+def is_hidden(name: str) -> bool:
+    """True if Spark ignores a file or folder of this name."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
+
+
+def local_files(location: Location) -> list[Path] | None:
+    """The data files of a place, sorted; None if it is a pattern or not on this machine's file system."""
+    local = local_path(location)
+    if local is None or is_pattern(location) or not os.path.exists(local):  # noqa: PTH110  # never raises
+        return None
+    path = Path(local)
+    return [path] if path.is_file() else sorted(path.joinpath(*parts) for parts in _walk(path))
+
+
+def visible(location: Location, files: Iterable[str]) -> tuple[str, ...]:
+    """The files of a pattern without those that it matches only by a hidden folder: `*` does not mean `.git`."""
+    pattern = _root(location)
+    return tuple(
+        file
+        for file in files
+        if not any(is_hidden(part) and part[0] != asked[0] for part, asked in zip(_parts(file), pattern, strict=False))
+    )
+
+
+def check_layout(spark: SparkSession, location: Location) -> None:
+    """Raises DataLoadError if Spark would leave out some files of a place, or could not tell the columns in its folder
+    names."""
+    files = local_files(location)
+    if files is not None:
+        root = Path(local_path(location) or "")
+        below = [file.relative_to(root).parts for file in files]
+    else:
+        depth = len(_root(location))
+        urls = visible(location, list_files(spark, as_pattern(location), below=True))
+        below = [_parts(url)[depth:] for url in urls]
+    layouts = {parts: tuple(_column(folder) for folder in parts[:-1]) for parts in below}
+    if any(layouts.values()):
+        _check(location, layouts)
+
+
+def _check(location: Location, layouts: dict[tuple[str, ...], tuple[str | None, ...]]) -> None:
+    named = Counter(layout for layout in layouts.values() if layout and None not in layout)
+    columns = max(named, key=lambda layout: named[layout], default=())
+    if len(set(columns)) < len(columns):
+        [(twice, _)] = Counter(columns).most_common(1)
+        example = next(parts for parts, layout in layouts.items() if layout == columns)
+        raise fail("DataLoadError", f"{location}: '{'/'.join(example)}' names the column '{twice}' twice")
+    others = sorted("/".join(parts) for parts, layout in layouts.items() if layout != columns)
+    if not others:
+        return
+    listed = ", ".join(others[:_SHOWN]) + (f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else "")
+    if columns:
+        message = f"{location} has files in folders named {'/'.join(f'{column}=…' for column in columns)}, but also"
+        hint = "every file must be in such a folder; move the others, or name one of the folders in the path"
+    else:
+        others_exist = len(others) < len(layouts)
+        message = f"{location} has {'files, but also' if others_exist else 'no files, but'} folders with files:"
+        hint = f"name the folder in the path, or use a pattern such as {location.target.rstrip('/')}/*"
+    raise fail("DataLoadError", f"{message} {listed}", hint=hint)
+
+
+def _column(folder: str) -> str | None:
+    """The column that a folder such as `month=01` names."""
+    name, equals, _ = folder.partition("=")
+    return unquote(name) if name and equals else None
+
+
+def _walk(root: Path) -> Iterator[tuple[str, ...]]:
+    """The visible files below a folder, as parts of their relative paths. Links are followed, as Spark does."""
+    folders: list[tuple[Path, tuple[Path, ...]]] = [(root, ())]
+    while folders:
+        folder, above = folders.pop()
+        real = folder.resolve()
+        if real in above:
+            raise fail("DataLoadError", f"{folder} is a link to a folder that contains it", hint="remove the link")
+        for entry in _entries(folder):
+            if entry.is_dir():
+                folders.append((Path(entry.path), (*above, real)))
+            elif entry.is_file():
+                yield Path(entry.path).relative_to(root).parts
+            else:
+                raise _no_file(entry)
+
+
+def _entries(folder: Path) -> Sequence[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry for entry in entries if not is_hidden(entry.name)]
+    except OSError as error:
+        raise fail("DataLoadError", f"the folder {folder} cannot be read: {error.strerror}") from error
+
+
+def _no_file(entry: os.DirEntry[str]) -> RunError:
+    if entry.is_symlink():
+        return fail("DataLoadError", f"{entry.path} is a link to a file that does not exist", hint="remove the link")
+    return fail("DataLoadError", f"{entry.path} is neither a file nor a folder", hint="remove it")
+
+
+def _root(location: Location) -> tuple[str, ...]:
+    """The parts of a place's path; of a pattern with braces, those of its deepest alternative."""
+    literal, pattern = literal_and_pattern(location)
+    while (expanded := _BRACES.sub(lambda found: max(found[1].split(","), key=_depth), pattern)) != pattern:
+        pattern = expanded
+    return _parts(literal) + _parts(pattern)
+
+
+def _depth(path: str) -> int:
+    return path.count("/")
+
+
+def _parts(url: str) -> tuple[str, ...]:
+    """The parts of a path, without scheme and host."""
+    return tuple(unquote(part) for part in re.sub(r"^\w[\w+.-]*:(//[^/]*)?", "", url).split("/") if part)
