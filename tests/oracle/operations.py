@@ -9,7 +9,7 @@ from functools import reduce
 
 from tallybook.expressions.parse import parse
 from tallybook.expressions.tree import ColumnName
-from tallybook.model.columns import ALIASES, NULL, RESERVED, VALIDITY_COLUMNS, ColumnType
+from tallybook.model.columns import ALIASES, NULL, RESERVED, ColumnType
 from tallybook.model.dataset import Dataset, Table
 from tallybook.operations.aggregate import Aggregate
 from tallybook.operations.append import Append
@@ -188,8 +188,8 @@ def aggregate(operation: Aggregate, working: Working, run: Run) -> Working:
     chosen = [others(row) for row in wide if select(row)]
 
     def system(group: Group) -> Row:
-        made = run.made(operation.seq, working.input, working.input.main_table, group.keys.get("_period"))
-        return {**made, **{key: value for key, value in group.keys.items() if key in VALIDITY_COLUMNS}}
+        made = run.made(operation.seq, working.input, working.input.main_table, None)
+        return {**made, **{key: value for key, value in group.keys.items() if key in RESERVED - {"_row_id"}}}
 
     summary = _summaries(_groups(chosen, keys), results, types, system)
     after = replace(working, business={**working.business, **types})

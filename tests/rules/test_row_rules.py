@@ -62,6 +62,29 @@ def test_aggregate_appends_and_removes_nothing(spark: SparkSession) -> None:
     ]
 
 
+def test_a_summary_row_carries_every_key_it_is_grouped_by(spark: SparkSession) -> None:
+    frame = orders(spark, ("A", "EMEA", "on", 10, 1), ("B", "EMEA", "on", 20, 2), ("C", "APAC", "on", 5, 3))
+    extra = orders(spark, ("D", "EMEA", "on", 7, 1)).drop("_deleted")
+    keys = ["_source_dataset", "_source_table", "_labels", "_operation_seq", "_period", "_created_at", "_deleted"]
+    after = applied(
+        frame,
+        update('region = "EMEA"', _labels='"big"'),
+        append("extra"),
+        aggregate(keys, total="SUM(amount)"),
+        sources={"extra": extra},
+    )
+    now = NOW.replace(tzinfo=None)
+    summaries = after.where("total IS NOT NULL")
+    assert rows(summaries, *["_source_dataset_id", *keys[1:]], "total") == [
+        ("extra", "extra", "", 2, "2026-01", now, False, "7.00"),
+        ("orders", "orders", "", 0, "2026-01", now, False, "5.00"),
+        ("orders", "orders", "big", 0, "2026-01", now, False, "30.00"),
+    ]
+    by_id = applied(frame, aggregate(["_row_id"], total="SUM(amount)"))
+    ids = [row[0] for row in rows(by_id, "_row_id")]
+    assert len(set(ids)) == len(ids) == 6
+
+
 @rule("INV-2", "INV-3", "INV-4", "INV-5", "INV-6")
 def test_summary_rows_are_whole_rows(spark: SparkSession) -> None:
     frame = orders(spark, ("A", "EMEA", "on", 10, 1), ("B", "APAC", "on", 20, 2))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import AliasChoices, Field
 
 from tallybook.expressions.check import Typed
-from tallybook.model.columns import PERIOD, RESERVED, UNKNOWN, VALIDITY_COLUMNS, ColumnType
+from tallybook.model.columns import RESERVED, ROW_ID, UNKNOWN, ColumnType
 from tallybook.operations.base import (
     Applying,
     Binding,
@@ -93,6 +93,8 @@ class AggregateStep(Step):
         return self.grouping.column_at(path, "arguments")
 
     def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
+        """Adds the summary rows. A system column that is grouped by carries its key; only `_row_id` is always new,
+        because no two rows may have the same one."""
         from tallybook.rows import sql
         from tallybook.rows.ids import hash_of
         from tallybook.rows.system import added, fresh, untouched
@@ -107,9 +109,8 @@ class AggregateStep(Step):
             applying.ids.of_groups(self.seq, keys),
             applying.input.dataset.id,
             applying.input.table.name,
-            PERIOD if PERIOD in keys else sql.NULL,
+            sql.NULL,
             sql.moment(applying.timestamp, hash_of(keys)),
         )
-        kept = [key for key in keys if key in self.after.business or key in VALIDITY_COLUMNS]
-        own = untouched([*self.grouping.results, *kept])
+        own = untouched([*self.grouping.results, *(key for key in keys if key != ROW_ID)])
         return added(frame, summary, self.after.columns, made | own)
