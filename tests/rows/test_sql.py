@@ -29,6 +29,20 @@ def test_a_name_is_itself(spark: SparkSession) -> None:
     assert frame.selectExpr(*map(sql.name, names)).columns == names
 
 
+@pytest.mark.parametrize("expands", ["true", "false"])
+def test_spark_expands_nothing(spark: SparkSession, expands: str) -> None:
+    names = ["${env:PATH}", "${spark:spark.app.name}", "${spark.app.name}", "a`${env:PATH}.b", "${", "plain"]
+    spark.conf.set("spark.sql.variable.substitute", expands)
+    try:
+        frame = sql.select(spark.range(1), {name: sql.text(name) for name in names})
+        assert frame.columns == names
+        again = sql.select(frame, {name: f"upper({sql.name(name)})" for name in names})
+        assert (again.columns, list(again.collect()[0])) == (names, [name.upper() for name in names])
+        assert frame.selectExpr(*map(sql.name, names)).columns == names
+    finally:
+        spark.conf.unset("spark.sql.variable.substitute")
+
+
 def test_a_moment_is_the_same_moment_whatever_timestamp_means(spark: SparkSession) -> None:
     moment = datetime(2026, 1, 31, 23, 30, 0, 123456, tzinfo=timezone(timedelta(hours=5)))
     setting = "spark.sql.timestampType"

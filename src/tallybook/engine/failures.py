@@ -24,7 +24,7 @@ from tallybook.operations.output import OutputStep
 from tallybook.rows.raising import parse_raised
 from tallybook.rows.system import only
 from tallybook.storage.diagnose import diagnose
-from tallybook.storage.failure import SPARK_ERRORS, reason
+from tallybook.storage.failure import SPARK_ERRORS, reason, refused_colon
 
 _DATA_EXCEPTION = "22"
 """The class of SQL states that are about values."""
@@ -48,6 +48,8 @@ def explain_failure(error: Exception, pipeline: Pipeline, at: Step | None) -> Pr
         return _join_not_unique(raised, pipeline.steps)
     if raised is not None:
         return _bad_data(raised, pipeline)
+    if colon := refused_colon(error):
+        return _of_step(Problem("DataLoadError", colon, "rename the file or folder"), at)
     if not is_about_values(error):
         return _of_step(Problem("InternalError", f"Spark failed: {_sentence(error)}"), at)
     return _Blame(pipeline).find(at) or _of_step(Problem("EvaluationError", _reason(error)), at)

@@ -17,7 +17,7 @@ from tallybook.engine.facts import RunFacts
 from tallybook.engine.pipeline import Pipeline
 from tallybook.engine.session import check_session
 from tallybook.errors import UsageError, ValidationError
-from tallybook.expressions.compile import cast
+from tallybook.expressions.compile import cast, column_named
 from tallybook.model.columns import PERIOD, RESERVED, ColumnDef, ColumnType, decimal
 from tallybook.model.dataset import Dataset, Table, TemporalMode
 from tallybook.model.location import Location
@@ -28,7 +28,6 @@ from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import bind_project
 from tallybook.project.catalog import Catalog
 from tallybook.project.model import AnyOperation, ProjectHead
-from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
 from tallybook.source import path_text
 
@@ -152,7 +151,7 @@ def conformed(frame: DataFrame, dataset: Dataset) -> DataFrame:
     types = dataset.main_table.business_types
 
     def column(name: str) -> Column:
-        own = F.col(sql.name(name))
+        own = column_named(name)
         return cast(own, types[name]).alias(name) if name in types else own
 
     return frame.select(*(column(name) for name in frame.columns))

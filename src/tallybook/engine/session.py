@@ -37,6 +37,7 @@ NEEDS = {
 _DEFAULTS = {key: values[0] for key, values in NEEDS.items()} | {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.variable.substitute": "false",
 }
 
 

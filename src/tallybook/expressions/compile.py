@@ -45,9 +45,19 @@ def type_name(type: ColumnType) -> str:
     return "timestamp_ltz" if type.kind == "timestamp" else spark_type(type).simpleString()
 
 
+def quote(name: str) -> str:
+    """A name in backquotes: it means itself, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def column_named(name: str) -> Column:
+    """The column with exactly this name."""
+    return F.col(quote(name))
+
+
 def working_column(column: Resolved) -> Column:
-    """A column by its name in the frame; backquoted, as joined columns have a dot in theirs."""
-    return F.col(f"`{column.physical}`")
+    """A column by its name in the frame."""
+    return column_named(column.physical)
 
 
 @dataclass(frozen=True)

@@ -85,11 +85,9 @@ def with_values(beside: DataFrame, values: Mapping[str, Column], step: Step) -> 
     Where nothing was joined only what changes is named: Spark analyses every column of a select, and there may be
     hundreds.
     """
-    from pyspark.sql import functions as F
-
-    from tallybook.rows import sql
+    from tallybook.expressions.compile import column_named
 
     if not step.sources:
         return beside.withColumns(dict(values)) if values else beside
     names = [name for name in step.after.columns if name in values or name in step.before.columns]
-    return beside.select(*(values[name].alias(name) if name in values else F.col(sql.name(name)) for name in names))
+    return beside.select(*(values[name].alias(name) if name in values else column_named(name) for name in names))

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tallybook.expressions.check import Typed, TypedCall, TypedColumn, argument, common_type
-from tallybook.expressions.compile import Compiler
+from tallybook.expressions.compile import Compiler, column_named
 from tallybook.expressions.decimals import exact_common
 from tallybook.expressions.reads import columns_read, tables_read
 from tallybook.expressions.scope import Resolved, joined_name
@@ -93,7 +93,7 @@ def attach(
     twice = reduce(lambda a, b: a & b, [_helper(join, _COUNT) > 1, *(key.isNotNull() for key in own_keys)])
     wrong = twice if counts is None else counts & twice
     checked = {
-        name: F.when(wrong, failure).otherwise(F.col(sql.name(name)))
+        name: F.when(wrong, failure).otherwise(column_named(name))
         for name in (joined_name(join.alias, column) for column in join.columns)
     }
     unique = matched.filter(F.when(wrong, failure.cast("boolean")).otherwise(F.lit(True)))
@@ -106,7 +106,7 @@ def _asked(value: Column, of: Typed, counts: Column | None) -> Column:
 
 
 def _helper(join: Join, name: str) -> Column:
-    return F.col(sql.name(joined_name(join.alias, name)))
+    return column_named(joined_name(join.alias, name))
 
 
 def _their_keys(join: Join) -> list[str]:
@@ -127,18 +127,18 @@ def _by_key(other: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
     keys = [theirs.value(eq.theirs, eq.type).alias(name) for name, eq in zip(names, join.equalities, strict=True)]
     if join.rest:
         wanted = dict.fromkeys([*join.columns, *(c.column for c in _rest_columns(join))])
-        row = F.struct(*map(sql.name, wanted), F.lit(True).alias(_THERE))
+        row = F.struct(*map(column_named, wanted), F.lit(True).alias(_THERE))
         return other.groupBy(*keys).agg(F.collect_list(row).alias(joined_name(join.alias, _ROWS)))
-    columns = [F.col(sql.name(name)).alias(joined_name(join.alias, name)) for name in join.columns]
+    columns = [column_named(name).alias(joined_name(join.alias, name)) for name in join.columns]
     key = ", ".join(map(sql.name, names))
     within = f"OVER (PARTITION BY {key} ORDER BY {key} ROWS BETWEEN UNBOUNDED PRECEDING AND "
     counts = {_COUNT: f"count(1) {within} UNBOUNDED FOLLOWING)", _NUMBER: f"row_number() {within} CURRENT ROW)"}
-    named = (f"{value} AS {sql.name(joined_name(join.alias, name))}" for name, value in counts.items())
-    return other.select(*keys, *columns).selectExpr("*", *named).filter(_helper(join, _NUMBER) == 1)
+    named = {joined_name(join.alias, name): F.expr(value) for name, value in counts.items()}
+    return other.select(*keys, *columns).withColumns(named).filter(_helper(join, _NUMBER) == 1)
 
 
 def _column_of_other(column: Resolved) -> Column:
-    return F.col(sql.name(column.column))
+    return column_named(column.column)
 
 
 def _rest_columns(join: Join) -> list[Resolved]:
@@ -148,7 +148,7 @@ def _rest_columns(join: Join) -> list[Resolved]:
 def _join(frame: DataFrame, other: DataFrame, own_keys: Sequence[Column], their_keys: Sequence[str]) -> DataFrame:
     if not own_keys:
         return frame.crossJoin(F.broadcast(other))
-    pairs = [own == F.col(sql.name(theirs)) for own, theirs in zip(own_keys, their_keys, strict=True)]
+    pairs = [own == column_named(theirs) for own, theirs in zip(own_keys, their_keys, strict=True)]
     return frame.join(other, reduce(lambda a, b: a & b, pairs), "left")
 
 

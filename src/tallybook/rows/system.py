@@ -71,12 +71,11 @@ def shaped(frame: DataFrame, columns: Mapping[str, ColumnType], values: Mapping[
 
     Values are SQL text; one that is the column's own name is right as it stands.
     """
-    return frame.selectExpr(*(_shaped(name, type, values.get(name, sql.NULL)) for name, type in columns.items()))
+    return sql.select(frame, {name: _typed(name, type, values.get(name, sql.NULL)) for name, type in columns.items()})
 
 
-def _shaped(name: str, type: ColumnType, value: str) -> str:
-    named = sql.name(name)
-    return named if value == named else f"{sql.typed(value, type)} AS {named}"
+def _typed(name: str, type: ColumnType, value: str) -> str:
+    return value if value == sql.name(name) else sql.typed(value, type)
 
 
 def added(frame: DataFrame, rows: DataFrame, columns: Mapping[str, ColumnType], values: Mapping[str, str]) -> DataFrame:

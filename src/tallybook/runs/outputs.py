@@ -38,4 +38,4 @@ def first_rows(frame: DataFrame, columns: Sequence[str], count: int) -> list[Row
         name: f"CAST({sql.name(name)} AS string)" if types[name] in ("date", "timestamp") else sql.name(name)
         for name in columns
     }
-    return frame.selectExpr(*(f"{value} AS {sql.name(name)}" for name, value in values.items())).take(count)
+    return sql.select(frame, values).take(count)

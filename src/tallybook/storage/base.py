@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from tallybook.expressions.compile import column_named
 from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, VALIDITY_COLUMNS, ColumnType
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
@@ -77,12 +78,12 @@ class Scan:
     @cached_property
     def frame(self) -> DataFrame:
         """All values under their names."""
-        return self.source.selectExpr(*(f"{value} AS {sql.name(name)}" for name, value in self.values.items()))
+        return sql.select(self.source, self.values)
 
 
 def quoted(name: str) -> Column:
     """A column by its exact name, whatever characters it has."""
-    return F.col(sql.name(name))
+    return column_named(name)
 
 
 def local_path(location: Location) -> str | None:

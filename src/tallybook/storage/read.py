@@ -7,6 +7,7 @@ read nor checked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import reduce
 
@@ -28,6 +29,10 @@ from tallybook.storage.delta import scan_delta
 from tallybook.storage.files import plain
 from tallybook.storage.scan import scan_files
 from tallybook.storage.types import from_text, widens
+
+_EXPANDED_BY_HADOOP = re.compile(r"\$\{(env\.[^ $}]*|[^ $}:]+)\}")
+"""Columnar readers name their columns in a setting of Hadoop's, which replaces this form where the variable or setting
+exists: the column would be sought under another name, and be NULL. Spark's own `${env:NAME}` means nothing there."""
 
 
 def read(spark: SparkSession, location: Location, table: Table) -> DataFrame:
@@ -91,18 +96,18 @@ def _not_found(location: Location) -> RunError:
 def _typed(found: Scan, location: Location, table: Table, numbered: bool) -> DataFrame:
     fields = [field for field in fields_of(table) if present(field, found, location, table)]
     period = _rendered_period(found, fields, location, table)
-    position = [f"{found.values[POSITION]} AS {sql.name(POSITION)}"] if numbered and POSITION in found.values else []
+    position = {POSITION: found.values[POSITION]} if numbered and POSITION in found.values else {}
     if all(_as_it_lies(field, found) for field in fields):
-        named = (f"{found.values[field.physical]} AS {sql.name(field.name)}" for field in fields)
-        return found.source.selectExpr(*named, *position, *period)
+        named = {field.name: found.values[field.physical] for field in fields}
+        return sql.select(found.source, named | position | period)
     values = (checked(field, found, location, table).alias(field.name) for field in fields)
-    return found.frame.select(*values, *(POSITION for _ in position), *map(F.expr, period))
+    return found.frame.select(*values, *position, *(F.expr(value).alias(name) for name, value in period.items()))
 
 
-def _rendered_period(found: Scan, fields: Sequence[Field], location: Location, table: Table) -> list[str]:
+def _rendered_period(found: Scan, fields: Sequence[Field], location: Location, table: Table) -> dict[str, str]:
     """PERIOD in SQL where rows need one and do not say it themselves: the one their place was rendered for."""
     if table.temporal_mode != "period" or any(field.name == PERIOD for field in fields):
-        return []
+        return {}
     if location.period is None:
         raise fail(
             "SchemaMismatch",
@@ -110,7 +115,7 @@ def _rendered_period(found: Scan, fields: Sequence[Field], location: Location, t
             f"is not known (table '{table.name}')",
             hint=did_you_mean(table.period_column, found.known),
         )
-    return [f"{sql.text(location.period)} AS {PERIOD}"]
+    return {PERIOD: sql.text(location.period)}
 
 
 def _as_it_lies(field: Field, found: Scan) -> bool:
@@ -127,6 +132,13 @@ def present(field: Field, found: Scan, location: Location, table: Table) -> bool
             message = f"{where} has no column '{field.physical}' of table '{table.name}'"
             raise fail("SchemaMismatch", message, hint=did_you_mean(field.physical, found.known))
         return False
+    if location.source.type not in ("csv", "json") and _EXPANDED_BY_HADOOP.search(field.physical):
+        raise fail(
+            "SchemaMismatch",
+            f"column '{field.physical}' of {where} cannot be read: Hadoop would take '${{...}}' in its name for a "
+            "variable",
+            hint="rename the column in the data",
+        )
     type = found.types[field.physical]
     if field.physical not in found.text and not widens(type, field.type):
         raise fail(

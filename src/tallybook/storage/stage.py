@@ -19,6 +19,11 @@ from tallybook.storage.files import exactly, list_files
 from tallybook.storage.publish import remove
 from tallybook.storage.scan import file_options, read_options
 
+_EXACT_PATH: dict[str, str | bool] = {
+    "spark.sql.sources.outputCommitterClass": "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter",
+}
+"""Makes Spark hand the committer its path. Otherwise the path goes through a setting of Hadoop's, where `${...}` is
+replaced: the folder would be named after an environment variable. Spark does so for Parquet by itself."""
 _TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 
 
@@ -54,13 +59,12 @@ def stage(
     ready = ready.repartition(1) if single else ready
     try:
         ready.write.format(format).options(**_write_options(location), **whole).save(path)
+        return (_footers(path) if format == "parquet" else ()) or _counted(spark, frame, location, format, path)
     except SPARK_ERRORS as error:
         refused = refused_files(error)
         if refused is None:
             raise
         raise fail("WriteFailed", f"{location} could not be written: {refused}") from error
-    here = _footers(path) if format == "parquet" else ()
-    return here or _counted(spark, frame, location, format, path)
 
 
 def _footers(path: str) -> tuple[Part, ...]:
@@ -102,10 +106,15 @@ def _write_options(location: Location) -> dict[str, str | bool]:
                 "spark.sql.parquet.writeLegacyFormat": "false",
             }
         case "json":
-            return {"ignoreNullFields": False, "timestampFormat": _TIMESTAMP, "timeZone": "UTC", "encoding": "UTF-8"}
+            return _EXACT_PATH | {
+                "ignoreNullFields": False,
+                "timestampFormat": _TIMESTAMP,
+                "timeZone": "UTC",
+                "encoding": "UTF-8",
+            }
         case "csv":
             csv = file_options(location)
-            return {
+            return _EXACT_PATH | {
                 "sep": csv.delimiter,
                 "header": csv.has_header,
                 "nullValue": csv.null_value,
@@ -116,7 +125,7 @@ def _write_options(location: Location) -> dict[str, str | bool]:
                 "timeZone": "UTC",
                 "encoding": "UTF-8",
             }
-    return {}
+    return dict(_EXACT_PATH)
 
 
 def _as_csv(frame: DataFrame, null_value: str) -> DataFrame:
