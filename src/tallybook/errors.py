@@ -107,8 +107,9 @@ PROBLEM_TYPES = _types(
     ("WriteFailed", "run", "An output could not be written."),
     ("PeriodNotFound", "run", "The calendar has no such period."),
     ("PeriodNotOpen", "run", "The period is closed or locked."),
-    ("ProjectNotRunnable", "run", "The project is inactive or in conflict."),
-    ("ConcurrentRun", "run", "Another run of the same project and period is under way."),
+    ("ProjectNotRunnable", "run", "The project is inactive, in conflict, or changed its status during the run."),
+    ("ConcurrentRun", "run", "A run of the same project or period is under way."),
+    ("RunSuperseded", "run", "The run may no longer write: it was declared dead, or a later run has taken its place."),
     ("RunNotFound", "run", "No run has that id, or it cannot be retried or replayed."),
     ("InternalError", "run", "A bug of Tallybook, or a Spark failure that is not about the data."),
 )

@@ -25,12 +25,13 @@ SECONDS = 120
 
 @dataclass(frozen=True)
 class Job:
-    """A run to make in a process of its own, and the moment to be killed at."""
+    """A run to make in a process of its own, and the moment to be killed or stopped at."""
 
     root: str
     period: str
     project: str = "close"
     dies: str | None = None
+    stops: str | None = None
 
 
 class Forks:
@@ -72,18 +73,24 @@ MOMENTS = {
     "published": ("after", "tallybook.storage.plain", "publish"),
     "completing": ("before", "tallybook.store.store:Store", "complete_run"),
 }
-"""When a child dies: before or after something is called."""
+"""When a child dies or stops: before or after something is called."""
 
 
-def _die(*_: object, **__: object) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _die_at(moment: str) -> None:
+def _signal_at(moment: str, number: signal.Signals) -> None:
+    """Sends this process a signal at a moment; it goes on from there if it survives."""
     when, owner, name = MOMENTS[moment]
     found = resolve_name(owner)
     real = getattr(found, name)
-    setattr(found, name, _die if when == "before" else lambda *args, **options: _die(real(*args, **options)))
+
+    def signalled(*args: Any, **options: Any) -> Any:
+        if when == "before":
+            os.kill(os.getpid(), number)
+        answer = real(*args, **options)
+        if when == "after":
+            os.kill(os.getpid(), number)
+        return answer
+
+    setattr(found, name, signalled)
 
 
 def _serve() -> None:
@@ -152,7 +159,9 @@ def _run(spark: Any, job: Job, hears: IO[str], says: IO[str]) -> None:
 
     Pipeline.run = announced  # type: ignore[method-assign]  # in this fork only
     if job.dies is not None:
-        _die_at(job.dies)
+        _signal_at(job.dies, signal.SIGKILL)
+    if job.stops is not None:
+        _signal_at(job.stops, signal.SIGSTOP)
     outcome: str
     try:
         outcome = Workspace.open(job.root).run(job.project, job.period).run.status

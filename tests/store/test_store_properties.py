@@ -90,7 +90,12 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule()
     def deactivate(self) -> None:
-        self.attempt(lambda: self.store.deactivate("close"), self.status in ("active", "conflict"), "inactive")
+        movable = self.status in ("active", "conflict")
+        if movable and any(run.is_active for run in self.store.runs()):
+            with pytest.raises(RunError, match="cannot be deactivated while run"):
+                self.store.deactivate("close")
+        else:
+            self.attempt(lambda: self.store.deactivate("close"), movable, "inactive")
 
     @rule()
     def break_it(self) -> None:
@@ -141,7 +146,17 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(run=runs)
     def register(self, run: Run) -> None:
-        self.store.register_dataset("sales", self.dataset_body("a"), run, 1, {"run": run.id})
+        current = self.store.run(run.id)
+        owned = current.is_active and current.attempt == run.attempt
+        before = self.store.versions("dataset", "sales")
+        try:
+            self.store.register_dataset("sales", self.dataset_body("a"), run, 1, {"run": run.id})
+        except RunError as error:
+            expected = "ProjectNotRunnable" if owned else "RunSuperseded"
+            assert error.problem.type == expected and not (owned and run.project_status == self.status)
+            assert self.store.versions("dataset", "sales") == before
+        else:
+            assert owned and run.project_status == self.status
 
     @invariant()
     def versions_never_change(self) -> None:

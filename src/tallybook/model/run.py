@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from tallybook.model.base import Entity
-from tallybook.model.state import Json
+from tallybook.model.state import Json, ProjectStatus
 
 RunStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 ACTIVE_RUN_STATUSES: tuple[RunStatus, ...] = ("queued", "running")
@@ -31,12 +31,16 @@ class Run(Entity):
     id: str
     project_id: str
     project_version: int
+    project_status: ProjectStatus
+    """The project's status when the run began; a run publishes nothing once that has changed."""
     calendar_id: str
     period: str
     status: RunStatus
     attempt: int
     id_epoch_ms: int
     """A millisecond number no other run of the store has: the timestamp part of the ids of its rows."""
+    claim: int
+    """Taken when the run is created and again by each retry. Of two runs of one output, the later claim wins."""
     run_timestamp: datetime
     as_of: date
     sandbox: bool

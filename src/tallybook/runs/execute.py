@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from tallybook.engine.pipeline import Listener, Pipeline
 from tallybook.engine.plan import Plan
 from tallybook.engine.session import log_file
 from tallybook.engine.tables import LocatedTables
-from tallybook.errors import Problem, TallybookError
+from tallybook.errors import Problem, RunError, StoreError, TallybookError
 from tallybook.model.columns import PERIOD, VALID_FROM
 from tallybook.model.dataset import Dataset
 from tallybook.model.location import Location
@@ -28,6 +29,7 @@ from tallybook.runs.ending import ending
 from tallybook.runs.outputs import read_output, write_mode
 from tallybook.runs.places import location_to_json
 from tallybook.runs.recording import body_of
+from tallybook.storage.guard import Guard
 from tallybook.storage.write import write
 from tallybook.store.heartbeat import beating
 from tallybook.store.store import Store
@@ -95,11 +97,13 @@ class Execution(Listener):
         self._pending.clear()
 
     def _placed(self, problems: Sequence[Problem]) -> list[Problem]:
-        """Problems with the operation they belong to; the operations before it count as done."""
+        """Problems with the operation they belong to; the operations before it count as done, if the store can still
+        be told so."""
         at = next((step for step in self.plan.steps if step.seq == problems[0].seq), self._current)
         if at is None:
             return list(problems)
-        self._note_pending(before=at.seq)
+        with suppress(StoreError):
+            self._note_pending(before=at.seq)
         return [at.own(problem) for problem in problems]
 
     def _log(self) -> str | None:
@@ -120,7 +124,7 @@ class Execution(Listener):
         self.store.record_output(self.run, OutputResult(seq=step.seq, place=str(place)))
         begun = time.monotonic()
         mode = write_mode(step, self.run)
-        written = write(self.spark, frame, place, mode=mode, run_id=self.run.id, seq=step.seq)
+        written = write(self.spark, frame, place, mode=mode, run_id=self.run.id, seq=step.seq, guard=self._guard(step))
         result = OutputResult(
             seq=step.seq,
             place=str(place),
@@ -133,6 +137,11 @@ class Execution(Listener):
         self.store.record_output(self.run, result)
         return result
 
+    def _guard(self, step: OutputStep) -> Guard:
+        run = self.run
+        output = f"tallybook:{run.project_id}:{run.calendar_id}:{run.period}:{step.seq}"
+        return Guard(lambda: self.store.check_may_write(run), output, run.claim)
+
     def _register(self, step: OutputStep, done: OutputResult) -> OutputResult:
         """After the write; if it fails the rows are there all the same, so the run goes on with a warning."""
         if self.run.sandbox:
@@ -143,6 +152,8 @@ class Execution(Listener):
             place = self.plan.destinations[step.seq]
             reads = location_to_json(Location(place.source, place.target, version=done.delta_version))
             made = self.store.register_dataset(dataset.id, body_of(dataset), self.run, step.seq, reads)
+        except RunError:
+            raise  # the run may no longer write
         except TallybookError as error:
             self.warn(f"output {step.seq} was written but not registered as '{step.register_as}': {error.message}")
             return done

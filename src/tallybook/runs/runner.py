@@ -148,7 +148,7 @@ def refuse_superseded(store: Store, run: Run) -> None:
     if run.status == "completed":
         return
     for other in store.runs(project_id=run.project_id, period=run.period):
-        if other.id_epoch_ms <= run.id_epoch_ms or other.sandbox != run.sandbox:
+        if other.claim <= run.claim or other.sandbox != run.sandbox:
             continue
         written = [output.seq for output in store.output_results(other.id) if output.committed]
         if other.status == "completed" or written:

@@ -2,8 +2,9 @@
 
 Files that no commit names do not exist for a reader, so a killed attempt leaves only litter, in a folder named after
 the run and the operation; the next attempt of the same output clears it. Each attempt has a folder of its own in
-there, for a driver may die before its Spark does. A commit carries the run and operation as the table's application
-transaction, so that the same output is never committed twice.
+there, for a driver may die before its Spark does. A commit carries two application transactions of the table: the run
+at the operation, so that the same output is never committed twice; and the output's name at the run's claim, so that a
+run that was declared dead cannot commit after its successor.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.storage.base import local_path
 from tallybook.storage.delta import open_table, table_root, table_schema
+from tallybook.storage.guard import UNGUARDED, Guard
 from tallybook.storage.stage import Part, Written, clear, columns_text, stage
 
 _ATTEMPTS = 10
@@ -45,41 +47,74 @@ _LISTED_WRITER = 7
 
 
 def write_delta(
-    spark: SparkSession, frame: DataFrame, location: Location, *, mode: str, run_id: str, seq: int
+    spark: SparkSession,
+    frame: DataFrame,
+    location: Location,
+    *,
+    mode: str,
+    run_id: str,
+    seq: int,
+    guard: Guard = UNGUARDED,
 ) -> Written:
     """Write the rows as one commit; a retry after the commit does nothing and reports it."""
     location = replace(location, version=None)
     try:
-        return _write(spark, frame, location, mode, run_id, seq)
+        return _write(spark, frame, location, mode, run_id, seq, guard)
     except OSError as error:
         raise fail("WriteFailed", f"{location} could not be written: {error}") from error
 
 
-def _write(spark: SparkSession, frame: DataFrame, location: Location, mode: str, run_id: str, seq: int) -> Written:
+def _write(
+    spark: SparkSession, frame: DataFrame, location: Location, mode: str, run_id: str, seq: int, guard: Guard
+) -> Written:
+    def look() -> DeltaTable | Written | None:
+        """The table as it is now, or what this output has already written there."""
+        table = open_table(location)
+        done = _committed(location, table, tuple(frame.columns), run_id, seq) if table is not None else None
+        if table is not None and done is None:
+            _refuse(location, table, frame.schema, mode)
+            _refuse_superseded(location, table, guard)
+        return done or table
+
     _refuse_misread(location)
-    columns = tuple(frame.columns)
-    table = open_table(location)
-    if table is not None:
-        if done := _committed(location, table, columns, run_id, seq):
-            return done
-        _refuse(location, table, frame.schema, mode)
+    if isinstance(done := look(), Written):
+        return done
     clear(spark, f"{table_root(location)}/{run_id}-{seq}")
     folder = f"{run_id}-{seq}/{uuid4().hex}"
     parts = stage(spark, frame, location, f"{table_root(location)}/{folder}")
     properties = CommitProperties(
         custom_metadata={_RUN: run_id, _OPERATION: seq, _ROWS: sum(part.rows for part in parts)},
         max_commit_retries=0,
-        app_transactions=[Transaction(run_id, seq)],
+        app_transactions=[Transaction(run_id, seq), *_fence(guard)],
     )
-    for _ in range(_ATTEMPTS):
-        conflict = _commit(location, table, frame.schema, _added(folder, parts), mode, properties)
-        table = open_table(location)
-        if table is None:
+    conflict: DeltaError | None = None
+    for attempt in range(_ATTEMPTS + 1):
+        table = look()
+        if isinstance(table, Written):
+            return table
+        if attempt == _ATTEMPTS or (conflict is not None and table is None):
             break
-        if done := _committed(location, table, columns, run_id, seq):
-            return done
-        _refuse(location, table, frame.schema, mode)
+        guard.check()
+        conflict = _commit(location, table, frame.schema, _added(folder, parts), mode, properties)
     raise fail("WriteFailed", f"{location} could not be committed: {conflict}") from conflict
+
+
+def _fence(guard: Guard) -> list[Transaction]:
+    return [] if guard is UNGUARDED else [Transaction(guard.output, guard.claim)]
+
+
+def _refuse_superseded(location: Location, table: DeltaTable, guard: Guard) -> None:
+    """Refuse a table that a run with a later claim on the same output has written.
+
+    Checked in the table that is then committed to: a commit that comes in between makes this one fail, whenever it
+    was that this process was stopped.
+    """
+    if (table.transaction_version(guard.output) or 0) > guard.claim:
+        raise fail(
+            "RunSuperseded",
+            f"a later run of the same project and period has written {location} since this one began",
+            hint="this run was declared dead and replaced; its rows are not written",
+        )
 
 
 def _commit(
@@ -90,8 +125,8 @@ def _commit(
     mode: str,
     properties: CommitProperties,
 ) -> DeltaError | None:
-    """One attempt. delta-rs does not repeat it by itself: the files an overwrite removes are those of the version it
-    saw, so after a conflict the table is looked at afresh."""
+    """One attempt, which fails if the table has changed since it was opened. delta-rs does not repeat it by itself: the
+    files an overwrite removes are those of the version it saw, so after a conflict the table is opened again."""
     no_cleanup = PostCommitHookProperties(cleanup_expired_logs=False)
     try:
         if table is None:

@@ -16,6 +16,7 @@ from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.storage.base import local_path
 from tallybook.storage.files import exactly
+from tallybook.storage.guard import UNGUARDED, Guard
 from tallybook.storage.publish import alone, beside, link_into, publish, remove
 from tallybook.storage.scan import read_options
 from tallybook.storage.stage import Written, columns_text, stage
@@ -29,7 +30,14 @@ _EXTENSIONS = {
 
 
 def write_plain(
-    spark: SparkSession, frame: DataFrame, location: Location, *, mode: str, run_id: str, seq: int
+    spark: SparkSession,
+    frame: DataFrame,
+    location: Location,
+    *,
+    mode: str,
+    run_id: str,
+    seq: int,
+    guard: Guard = UNGUARDED,
 ) -> Written:
     """Write the rows as files; `mode` is overwrite, append or error."""
     local = local_path(location)
@@ -45,12 +53,14 @@ def write_plain(
     try:
         with alone(target):
             _refuse(spark, frame, location, target, mode, prefix)
-            return _write(spark, frame, location, target, mode, prefix)
+            return _write(spark, frame, location, target, mode, prefix, guard)
     except OSError as error:
         raise fail("WriteFailed", f"{location} could not be written: {error}") from error
 
 
-def _write(spark: SparkSession, frame: DataFrame, location: Location, target: Path, mode: str, prefix: str) -> Written:
+def _write(
+    spark: SparkSession, frame: DataFrame, location: Location, target: Path, mode: str, prefix: str, guard: Guard
+) -> Written:
     staged = beside(target, prefix + uuid4().hex)
     single = _is_file(location, target)
     try:
@@ -58,10 +68,12 @@ def _write(spark: SparkSession, frame: DataFrame, location: Location, target: Pa
         files = _named(staged, prefix)
         if single:
             [file] = files
+            guard.check()
             publish(file, target)
         else:
             if mode == "append" and target.exists():
                 link_into(target, staged, prefix)
+            guard.check()
             publish(staged, target)
     finally:
         remove(staged)

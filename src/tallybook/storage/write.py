@@ -11,6 +11,7 @@ from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.storage.commit import write_delta
 from tallybook.storage.delta import table_root
+from tallybook.storage.guard import UNGUARDED, Guard
 from tallybook.storage.plain import write_plain
 from tallybook.storage.stage import Written
 
@@ -18,23 +19,31 @@ WriteMode = Literal["overwrite", "append", "error"]
 
 
 def write(
-    spark: SparkSession, frame: DataFrame, location: Location, *, mode: WriteMode, run_id: str, seq: int
+    spark: SparkSession,
+    frame: DataFrame,
+    location: Location,
+    *,
+    mode: WriteMode,
+    run_id: str,
+    seq: int,
+    guard: Guard = UNGUARDED,
 ) -> Written:
-    """Write a frame to a location. `run_id` and `seq` name the output: writing it again replaces what it wrote.
+    """Write a frame to a location. `run_id` and `seq` name the output: writing it again replaces what it wrote. `guard`
+    is asked directly before the rows become visible.
 
     A failure inside the frame's own computation comes out as Spark raised it; everything about the destination is
     a WriteFailed.
     """
     match location.source.type:
         case "delta":
-            return write_delta(spark, frame, location, mode=mode, run_id=run_id, seq=seq)
+            return write_delta(spark, frame, location, mode=mode, run_id=run_id, seq=seq, guard=guard)
         case "spark_catalog" | "database":
             raise fail(
                 "WriteFailed",
                 f"datasource '{location.source.id}' is of type {location.source.type}, which cannot be written yet",
                 hint="write to a datasource of type delta; Spark and databases can read it from there",
             )
-    return write_plain(spark, frame, location, mode=mode, run_id=run_id, seq=seq)
+    return write_plain(spark, frame, location, mode=mode, run_id=run_id, seq=seq, guard=guard)
 
 
 def written_by(location: Location, run_id: str, seq: int) -> Location:

@@ -21,6 +21,7 @@ from tallybook.store.url import shown, without_secrets
 _BUSY_TIMEOUT_MS = 30_000
 _WRITER_LOCK = 0x7A11_B00C
 """The advisory lock that makes PostgreSQL, like SQLite, let one writer in at a time."""
+_DISK_FULL = ("database or disk is full", "No space left on device")
 _COMPILED: dict[str, Any] = {"compiled_cache": LRUCache(500)}
 """Statements turned into SQL once for the process: each command and each run opens a store of its own."""
 
@@ -62,6 +63,14 @@ class Database:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_WRITER_LOCK)))
             yield connection
 
+    def _clock(self, connection: sa.Connection) -> datetime:
+        """The present moment by the one clock that all users of the store share: the server's, or for a file the
+        host's."""
+        if self.is_sqlite:
+            return now()
+        moment: datetime = connection.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
+        return moment.astimezone(UTC)
+
     @contextmanager
     def _translated(self) -> Iterator[None]:
         """A driver's failure as a StoreError; a broken constraint stays what it is, callers know its meaning."""
@@ -70,8 +79,16 @@ class Database:
         except IntegrityError:
             raise
         except DBAPIError as error:
-            reason = without_secrets(str(error.orig).strip(), self.url)
-            raise StoreError(f"the metadata store {self} failed: {reason}") from None
+            raise self._explained(error) from None
+
+    def _explained(self, error: DBAPIError) -> StoreError:
+        reason = without_secrets(str(error.orig).strip(), self.url)
+        if any(sign in reason for sign in _DISK_FULL):
+            return StoreError(
+                f"the metadata store {self} cannot be written: the disk it is on is full",
+                "free some space there and try again; what was recorded before is still there",
+            )
+        return StoreError(f"the metadata store {self} failed: {reason}")
 
 
 def _sqlite_engine(url: URL) -> sa.Engine:

@@ -1,4 +1,4 @@
-"""Definitions as immutable versions: recorded from files, registered from the outputs of runs."""
+"""Definitions as immutable versions, recorded from files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from tallybook.errors import StoreError
-from tallybook.model.run import Run
-from tallybook.model.state import Definition, Json, Kind, Recorded, Registration
+from tallybook.model.state import Definition, Json, Kind, Recorded
 from tallybook.store.database import Database, canonical_json, now
 from tallybook.store.tables import DEFINITIONS, REGISTRATIONS
 
@@ -48,7 +46,7 @@ class Definitions(Database):
         declared = _newest(connection, kind, id, _FROM_FILES)
         if declared is not None and declared.content_hash == content_hash(body):
             return Recorded(kind=kind, id=id, version=declared.version, new=False)
-        version = _add_version(connection, kind, id, body)
+        version = add_version(connection, kind, id, body)
         self._recorded(connection, kind, id, version, declared.body if declared else None, _text(body))
         return Recorded(kind=kind, id=id, version=version, new=True)
 
@@ -105,48 +103,6 @@ class Definitions(Database):
         with self._read() as connection:
             return tuple(_definition(row) for row in connection.execute(query.order_by(DEFINITIONS.c.id)))
 
-    def register_dataset(self, name: str, body: Json, run: Run, seq: int, reads: Json) -> Registration:
-        """A run's output as version 1 or the next of the dataset `name`. `reads` says where exactly these rows stay
-        readable. The same output of the same run is registered once, however often it is retried."""
-        with self._write() as connection:
-            done = _registration(connection, REGISTRATIONS.c.run_id == run.id, REGISTRATIONS.c.seq == seq)
-            if done is not None:
-                return _same_dataset(done, name)
-            version = _add_version(connection, "dataset", name, body)
-            values = {
-                "dataset_id": name,
-                "version": version,
-                "run_id": run.id,
-                "seq": seq,
-                "reads": reads,
-                "created_at": now(),
-            }
-            connection.execute(sa.insert(REGISTRATIONS).values(values))
-            return Registration.model_validate(values)
-
-    def registration(self, dataset_id: str, version: int) -> Registration | None:
-        """Where a registered dataset version came from and reads; None for a version that came from a file."""
-        with self._read() as connection:
-            return _registration(
-                connection, REGISTRATIONS.c.dataset_id == dataset_id, REGISTRATIONS.c.version == version
-            )
-
-    def registrations(self, run_id: str | None = None) -> tuple[Registration, ...]:
-        """What the outputs of a run, or of all runs, were registered as."""
-        query = sa.select(REGISTRATIONS).order_by(REGISTRATIONS.c.run_id, REGISTRATIONS.c.seq)
-        if run_id is not None:
-            query = query.where(REGISTRATIONS.c.run_id == run_id)
-        with self._read() as connection:
-            return tuple(Registration.model_validate(dict(row)) for row in connection.execute(query).mappings())
-
-
-def _same_dataset(done: Registration, name: str) -> Registration:
-    if done.dataset_id != name:
-        raise StoreError(
-            f"output {done.seq} of run {done.run_id} is already registered as dataset '{done.dataset_id}', not '{name}'"
-        )
-    return done
-
 
 def _newest(connection: sa.Connection, kind: Kind, id: str, *conditions: sa.ColumnElement[bool]) -> Definition | None:
     query = sa.select(DEFINITIONS).where(DEFINITIONS.c.kind == kind, DEFINITIONS.c.id == id, *conditions)
@@ -154,7 +110,8 @@ def _newest(connection: sa.Connection, kind: Kind, id: str, *conditions: sa.Colu
     return None if row is None else _definition(row)
 
 
-def _add_version(connection: sa.Connection, kind: Kind, id: str, body: Json) -> int:
+def add_version(connection: sa.Connection, kind: Kind, id: str, body: Json) -> int:
+    """Adds the next version of a definition and returns its number."""
     newest = _newest(connection, kind, id)
     version = newest.version + 1 if newest else 1
     connection.execute(
@@ -173,8 +130,3 @@ def _add_version(connection: sa.Connection, kind: Kind, id: str, body: Json) -> 
 
 def _definition(row: sa.Row[Any]) -> Definition:
     return Definition.model_validate(dict(row._mapping))
-
-
-def _registration(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Registration | None:
-    row = connection.execute(sa.select(REGISTRATIONS).where(*conditions)).mappings().first()
-    return None if row is None else Registration.model_validate(dict(row))

@@ -10,14 +10,14 @@ from threading import Event, Thread
 
 from tallybook.errors import StoreError
 from tallybook.model.run import Run
+from tallybook.store.active import ActiveRuns
 from tallybook.store.owner import HEARTBEAT_EVERY
-from tallybook.store.runs import Runs
 
 _log = logging.getLogger(__name__)
 
 
 @contextmanager
-def beating(store: Runs, run: Run, every: timedelta = HEARTBEAT_EVERY) -> Iterator[None]:
+def beating(store: ActiveRuns, run: Run, every: timedelta = HEARTBEAT_EVERY) -> Iterator[None]:
     """Beats for the run while the block lasts. A beat the store does not take is tried again at the next one: losing
     sight of the store for a moment is no reason to stop working."""
     done = Event()

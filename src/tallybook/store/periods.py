@@ -6,11 +6,12 @@ import sqlalchemy as sa
 
 from tallybook.model.period import PeriodStatus
 from tallybook.project.lifecycle import PERIOD_MOVES, check_move
-from tallybook.store.database import Database, now
-from tallybook.store.tables import PERIODS
+from tallybook.store.active import ActiveRuns, refuse_while_active
+from tallybook.store.database import now
+from tallybook.store.tables import PERIODS, RUNS
 
 
-class Periods(Database):
+class Periods(ActiveRuns):
     """Only changes are kept: a period never touched has the status its calendar begins with."""
 
     def period_status(self, calendar_id: str, identifier: str, initial: PeriodStatus = "open") -> PeriodStatus:
@@ -27,10 +28,13 @@ class Periods(Database):
     def set_period_status(
         self, calendar_id: str, identifier: str, status: PeriodStatus, initial: PeriodStatus = "open"
     ) -> PeriodStatus:
-        """Closes or locks a period; there is no way back."""
+        """Closes or locks a period; there is no way back. Refused while a run of the period is under way."""
+        self.fail_dead_runs()
         with self._write() as connection:
             old = period_status(connection, calendar_id, identifier, initial)
             check_move(f"period {identifier}", PERIOD_MOVES, old, status)
+            of_period = (RUNS.c.calendar_id == calendar_id, RUNS.c.period == identifier)
+            refuse_while_active(connection, f"period {identifier} cannot become {status}", *of_period)
             values = {"status": status, "changed_at": now()}
             change = sa.update(PERIODS).where(PERIODS.c.calendar_id == calendar_id, PERIODS.c.identifier == identifier)
             if connection.execute(change.values(values)).rowcount == 0:
@@ -41,6 +45,11 @@ class Periods(Database):
 
 def period_status(connection: sa.Connection, calendar_id: str, identifier: str, initial: PeriodStatus) -> PeriodStatus:
     """The status within a transaction already open."""
+    return changed_status(connection, calendar_id, identifier) or initial
+
+
+def changed_status(connection: sa.Connection, calendar_id: str, identifier: str) -> PeriodStatus | None:
+    """The status a period was given; None while it is as its calendar has it."""
     query = sa.select(PERIODS.c.status).where(PERIODS.c.calendar_id == calendar_id, PERIODS.c.identifier == identifier)
     status: PeriodStatus | None = connection.execute(query).scalar()
-    return status or initial
+    return status

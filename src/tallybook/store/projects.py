@@ -10,12 +10,13 @@ import sqlalchemy as sa
 from tallybook.errors import StoreError, fail
 from tallybook.model.state import Conflict, Json, Kind, ProjectState, ProjectStatus
 from tallybook.project.lifecycle import PROJECT_MOVES, check_move, is_structural_change
+from tallybook.store.active import ActiveRuns, refuse_while_active
 from tallybook.store.database import now
 from tallybook.store.definitions import Definitions
-from tallybook.store.tables import DEFINITIONS, PROJECTS
+from tallybook.store.tables import DEFINITIONS, PROJECTS, RUNS
 
 
-class Projects(Definitions):
+class Projects(Definitions, ActiveRuns):
     """Changes of state follow `PROJECT_MOVES`; each is one transaction."""
 
     def project_state(self, project_id: str) -> ProjectState | None:
@@ -45,12 +46,18 @@ class Projects(Definitions):
             )
 
     def deactivate(self, project_id: str) -> ProjectState:
-        """Takes a project out of use; its pin goes with it."""
-        return self._to(project_id, "inactive")
+        """Takes a project out of use; its pin goes with it. Refused while a run of it is under way."""
+        self.fail_dead_runs()
+        with self._write() as connection:
+            moved = _move(connection, known_project(connection, project_id), "inactive", **_UNPINNED)
+            what = f"project '{project_id}' cannot be deactivated"
+            refuse_while_active(connection, what, RUNS.c.project_id == project_id)
+            return moved
 
     def redraft(self, project_id: str) -> ProjectState:
         """Puts a project back to draft without a change of its text."""
-        return self._to(project_id, "draft")
+        with self._write() as connection:
+            return _move(connection, known_project(connection, project_id), "draft", **_UNPINNED)
 
     def mark_conflict(self, project_id: str, conflicts: Sequence[Conflict]) -> ProjectState:
         """Stops an active project that new versions of its datasets break."""
@@ -78,10 +85,6 @@ class Projects(Definitions):
                 )
             reviewed = max(conflict.to_version for conflict in state.conflicts)
             return _move(connection, state, "active", reviewed_dataset_version=reviewed, conflicts=None)
-
-    def _to(self, project_id: str, status: ProjectStatus) -> ProjectState:
-        with self._write() as connection:
-            return _move(connection, known_project(connection, project_id), status, **_UNPINNED)
 
     def _recorded(
         self, connection: sa.Connection, kind: Kind, id: str, version: int, old: Json | None, new: Json

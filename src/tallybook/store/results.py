@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from tallybook.errors import StoreError
 from tallybook.model.run import OperationResult, OutputResult, Run
+from tallybook.store.active import owned_run
 from tallybook.store.database import Database
-from tallybook.store.runs import owned_run
 from tallybook.store.tables import OPERATION_RESULTS, OUTPUT_RESULTS, RUNS
 
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from tallybook.errors import StoreError
 from tallybook.store.database import Database
 
-REVISIONS = ("0001",)
+REVISIONS = ("0001", "0002")
 """All revisions, oldest first; a test compares them with the scripts."""
 VERSION_TABLE = "tallybook_version"
 

@@ -11,13 +11,14 @@ from sqlalchemy.engine import URL
 
 from tallybook.store.periods import Periods
 from tallybook.store.projects import Projects
+from tallybook.store.registrations import Registrations
 from tallybook.store.results import Results
 from tallybook.store.runs import Runs
 from tallybook.store.schema import Schema
 from tallybook.store.url import store_url
 
 
-class Store(Schema, Projects, Periods, Runs, Results):
+class Store(Schema, Projects, Registrations, Periods, Runs, Results):
     """Versions of definitions, the state of projects and periods, and all runs.
 
     `Store.open(...)` is the door for every command: tables checked, runs whose process died recognised.

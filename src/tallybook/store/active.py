@@ -1,0 +1,161 @@
+"""Runs under way: who owns them, whether their processes are alive, and what must wait for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from tallybook.errors import Problem, RunError, StoreError, fail
+from tallybook.model.run import ACTIVE_RUN_STATUSES, Owner, Run, RunStatus
+from tallybook.model.state import Json
+from tallybook.project.lifecycle import RUN_MOVES, check_move
+from tallybook.store.database import Database, now
+from tallybook.store.owner import is_alive
+from tallybook.store.tables import RUN_EVENTS, RUNS
+
+
+class ActiveRuns(Database):
+    """Queued and running runs. Heartbeats are written and judged by the clock of the database: the clocks of two
+    hosts are never compared."""
+
+    def heartbeat(self, run: Run) -> None:
+        """Says that the run's process is alive; refused when the run was taken over or is finished."""
+        with self._write() as connection:
+            if not owned_run(connection, run).is_active:
+                raise StoreError(f"run {run.id} is no longer running")
+            beat = sa.update(RUNS).where(RUNS.c.id == run.id).values(heartbeat_at=self._clock(connection))
+            connection.execute(beat)
+
+    def abandon_run(self, run: Run, problem: Problem | None) -> bool:
+        """Keeps the end of a run that the store could not take, for `fail_dead_runs` to record; without a problem the
+        run was cancelled. Returns False if the run is known to have ended, or to be another process's."""
+        try:
+            with self._read() as connection:
+                current = get_run(connection, run.id)
+                if not current.is_active or current.attempt != run.attempt:
+                    return False
+        except StoreError:
+            pass
+        _ABANDONED[run.id, run.attempt] = problem
+        return True
+
+    def fail_dead_runs(self) -> tuple[Run, ...]:
+        """Ends the active runs whose process is gone or has abandoned them, and returns them."""
+        with self._read() as connection:
+            active = map(run_from_row, connection.execute(sa.select(RUNS).where(IS_ACTIVE)))
+            clock = self._clock(connection)
+            dead = [run for run in active if _is_abandoned(run) or not is_alive(run.owner, run.heartbeat_at, clock)]
+        if not dead:
+            return ()
+        with self._write() as connection:
+            ended = tuple(_end(connection, run) for run in dead if _unchanged_since(connection, run))
+        for run in dead:
+            _ABANDONED.pop((run.id, run.attempt), None)
+        return ended
+
+
+_ABANDONED: dict[tuple[str, int], Problem | None] = {}
+"""How runs of this process ended that the store could not record, by run and attempt."""
+
+
+def _is_abandoned(run: Run) -> bool:
+    return (run.id, run.attempt) in _ABANDONED
+
+
+def _end(connection: sa.Connection, run: Run) -> Run:
+    problem = _ABANDONED.get((run.id, run.attempt), _died(run))
+    if problem is None:
+        return move_run(connection, run, "cancelled", finished_at=now())
+    return fail_run(connection, run, problem)
+
+
+IS_ACTIVE = RUNS.c.status.in_(ACTIVE_RUN_STATUSES)
+
+
+def refuse_while_active(connection: sa.Connection, what: str, *conditions: sa.ColumnElement[bool]) -> None:
+    """Refuses a change that an active run would not survive, naming the run."""
+    row = connection.execute(sa.select(RUNS).where(IS_ACTIVE, *conditions).limit(1)).first()
+    if row is not None:
+        run = run_from_row(row)
+        raise fail(
+            "ConcurrentRun",
+            f"{what} while {_under_way(run)}",
+            hint="wait until the run ends, or interrupt it; a run whose process died is recognised by itself",
+            project=run.project_id,
+        )
+
+
+def concurrent(run: Run) -> RunError:
+    """The problem of a second run while one is under way."""
+    return fail(
+        "ConcurrentRun",
+        _under_way(run),
+        hint="wait until it ends; a run whose process died is recognised by itself",
+        project=run.project_id,
+    )
+
+
+def _under_way(run: Run) -> str:
+    since = (run.started_at or run.created_at).isoformat(timespec="seconds")
+    return f"run {run.id} of project '{run.project_id}' for {run.period} is {run.status} since {since} ({run.owner})"
+
+
+def owned_run(connection: sa.Connection, run: Run) -> Run:
+    """The run as it is now, if it is still the caller's to report about."""
+    current = get_run(connection, run.id)
+    if current.attempt != run.attempt:
+        raise StoreError(
+            f"run {run.id} was taken over by attempt {current.attempt} ({current.owner}); this is attempt {run.attempt}"
+        )
+    return current
+
+
+def move_run(connection: sa.Connection, run: Run, status: RunStatus, **values: Any) -> Run:
+    """Changes the status by the rules, and notes it as an event."""
+    current = owned_run(connection, run)
+    check_move(f"run {run.id}", RUN_MOVES, current.status, status)
+    change = sa.update(RUNS).where(RUNS.c.id == run.id).values(status=status, **values).returning(RUNS)
+    moved = run_from_row(connection.execute(change).one())
+    add_event(connection, moved, status, moved.problem)
+    return moved
+
+
+def fail_run(connection: sa.Connection, run: Run, problem: Problem) -> Run:
+    """Marks a run as failed, with the reason."""
+    return move_run(connection, run, "failed", finished_at=now(), problem=problem.to_json())
+
+
+def add_event(connection: sa.Connection, run: Run, event: str, detail: Json | None = None) -> None:
+    """Notes something that happened to a run."""
+    values = {"run_id": run.id, "at": now(), "attempt": run.attempt, "event": event, "detail": detail}
+    connection.execute(sa.insert(RUN_EVENTS).values(values))
+
+
+def get_run(connection: sa.Connection, run_id: str) -> Run:
+    """One run; `RunNotFound` when there is none."""
+    row = connection.execute(sa.select(RUNS).where(RUNS.c.id == run_id)).first()
+    if row is None:
+        raise fail("RunNotFound", f"no run has the id {run_id}", hint="`tallybook runs` lists them")
+    return run_from_row(row)
+
+
+def run_from_row(row: sa.Row[Any]) -> Run:
+    values = dict(row._mapping)
+    owner = Owner(host=values.pop("owner_host"), pid=values.pop("owner_pid"), started=values.pop("owner_started"))
+    return Run(owner=owner, **values)
+
+
+def _died(run: Run) -> Problem:
+    return Problem(
+        "InternalError",
+        f"the process of the run ({run.owner}) ended without finishing it",
+        hint="outputs already written stay; `tallybook run --retry` continues it",
+        project=run.project_id,
+    )
+
+
+def _unchanged_since(connection: sa.Connection, run: Run) -> bool:
+    """True if nobody moved the run on after it was looked at."""
+    current = get_run(connection, run.id)
+    return current.is_active and (current.attempt, current.heartbeat_at) == (run.attempt, run.heartbeat_at)

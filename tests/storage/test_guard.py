@@ -1,0 +1,77 @@
+"""The last question before rows become visible, and the fence that keeps a dead run's commit out."""
+
+from __future__ import annotations
+
+import pytest
+from deltalake import DeltaTable
+
+from tallybook.errors import RunError, fail
+from tallybook.storage import write
+from tallybook.storage.guard import Guard
+
+OLD, NEW = [(1,)], [(2,)]
+
+
+@pytest.fixture
+def save(spark):
+    def run(rows, location, mode="overwrite", run_id="run-1", check=lambda: None, claim=1):
+        frame = spark.createDataFrame(rows, "id bigint").coalesce(1)
+        return write(spark, frame, location, mode=mode, run_id=run_id, seq=5, guard=Guard(check, "p:2026-01:5", claim))
+
+    return run
+
+
+def refuse():
+    raise fail("PeriodNotOpen", "period 2026-01 is locked")
+
+
+@pytest.mark.parametrize(
+    ("format", "name", "mode"),
+    [
+        ("csv", "out.csv", "overwrite"),
+        ("parquet", "out", "overwrite"),
+        ("parquet", "out", "append"),
+        ("delta", "out", "overwrite"),
+        ("delta", "out", "append"),
+    ],
+)
+def test_nothing_is_published_when_the_answer_is_no(save, rows, place, table, tmp_path, format, name, mode):
+    location = place(format, tmp_path / name)
+    with pytest.raises(RunError, match="locked"):
+        save(NEW, location, mode, check=refuse)
+    assert format == "delta" or list(tmp_path.iterdir()) == []
+    save(OLD, location)
+    with pytest.raises(RunError, match="locked"):
+        save(NEW, location, mode, "run-2", refuse)
+    assert rows(location, table(id="integer")) == OLD
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_run_with_an_earlier_claim_commits_no_more(save, rows, place, table, tmp_path, mode):
+    location = place("delta", tmp_path / "t")
+    save(NEW, location, mode, "later", claim=8)
+    with pytest.raises(RunError) as caught:
+        save(OLD, location, mode, "earlier", claim=7)
+    assert caught.value.problem.type == "RunSuperseded"
+    assert rows(location, table(id="integer")) == NEW
+    save(NEW, location, "overwrite", "latest", claim=9)
+    assert DeltaTable(tmp_path / "t").transaction_version("p:2026-01:5") == 9
+
+
+@pytest.mark.parametrize("there_before", [False, True])
+def test_a_successor_that_commits_after_the_question_wins(save, rows, place, table, tmp_path, there_before):
+    """The earlier run has its permission, then stands still while its successor begins and commits."""
+    location = place("delta", tmp_path / "t")
+    if there_before:
+        save([], location, claim=1)
+    overtaken: list[object] = []
+
+    def overtake():
+        assert not overtaken, "asked again, though the fence must have refused before"
+        overtaken.append(save(NEW, location, "append", "later", claim=8))
+
+    with pytest.raises(RunError) as caught:
+        save(OLD, location, "append", "earlier", overtake, claim=7)
+    assert caught.value.problem.type == "RunSuperseded"
+    assert rows(location, table(id="integer")) == NEW
