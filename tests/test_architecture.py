@@ -22,6 +22,7 @@ LEVELS: tuple[frozenset[str], ...] = tuple(
     for level in (
         "source",
         "errors",
+        "secrets",
         "model",
         "expressions",
         "rows",

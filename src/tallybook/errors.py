@@ -98,6 +98,8 @@ PROBLEM_TYPES = _types(
     ("UnknownKey", "check", "A key is not one of those allowed in its place."),
     ("InvalidYaml", "check", "A file is not readable YAML 1.2."),
     ("ProjectNotFound", "check", "No project has that id."),
+    ("SecretInYaml", "check", "A password, token or key is written in a file."),
+    ("CredentialNotFound", "run", "A reference to a secret names a variable or file that is not there or is empty."),
     ("DataLoadError", "run", "A value in the data does not fit its declared column.", "APPEND_008"),
     ("DataNotFound", "run", "The place a resolver points to does not exist."),
     ("NoRuleMatched", "run", "No rule of the resolver fits the table and period."),

@@ -64,8 +64,8 @@ def test_a_credential_from_a_file(tmp_path: Path) -> None:
         ("mysql://me@host/db", {}, "'mysql' is not a kind of metadata store"),
         ("sqlite://", {}, "names no file"),
         (f"{SECRET}:::", {}, "cannot be read"),
-        ("postgresql://me@h/db", {"TALLYBOOK_STORE_CREDENTIAL": "env:GONE"}, "GONE, which is not set"),
-        ("postgresql://me@h/db", {"TALLYBOOK_STORE_CREDENTIAL": "file:gone"}, "a file that cannot be read: gone"),
+        ("postgresql://me@h/db", {"TALLYBOOK_STORE_CREDENTIAL": "env:GONE"}, "GONE is not set"),
+        ("postgresql://me@h/db", {"TALLYBOOK_STORE_CREDENTIAL": "file:gone"}, "the secret file:gone cannot be read"),
         ("postgresql://me@h/db", {"TALLYBOOK_STORE_CREDENTIAL": SECRET}, "neither env:NAME nor file:PATH"),
     ],
 )
@@ -75,7 +75,14 @@ def test_refused_urls(setting: str, environ: dict[str, str], reason: str, tmp_pa
     assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", [f"postgresql://me:{SECRET}@h/db", f"postgresql://me@h/db?password={SECRET}"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://me:{SECRET}@h/db",
+        f"postgresql://me@h/db?password={SECRET}",
+        f"postgresql://me@h/db?sslpassword={SECRET}",
+    ],
+)
 def test_no_password_is_shown(url: str) -> None:
     text = shown(store_url(None, Path(), {"TALLYBOOK_STORE": url}))
     assert SECRET not in text and text.startswith("postgresql://me")

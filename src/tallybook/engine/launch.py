@@ -29,6 +29,7 @@ from pyspark.sql import SparkSession
 
 from tallybook.engine.java import find_java
 from tallybook.errors import SessionError
+from tallybook.secrets import hide_secrets
 
 LOG_SETTING = "spark.tallybook.log"
 """In this setting a session remembers its log file."""
@@ -98,7 +99,7 @@ def start_connect(url: str, conf: Mapping[str, str], log: Path) -> SparkSession:
     try:
         grpc.channel_ready_future(channel).result(timeout=_CONNECT_SECONDS)
     except grpc.FutureTimeoutError:
-        raise SessionError(f"no Spark Connect server answers at {url.partition(';')[0]}") from None
+        raise SessionError(f"no Spark Connect server answers at {hide_secrets(url)}") from None
     finally:
         channel.close()
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"

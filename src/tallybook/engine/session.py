@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from tallybook.engine.launch import LOG_SETTING, start_classic, start_connect, start_connect_server
 from tallybook.errors import SessionError
 from tallybook.model.settings import SparkSettings
+from tallybook.secrets import hide_secrets
 
 NEEDS = {
     "spark.sql.session.timeZone": ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00"),
@@ -98,7 +99,8 @@ def _reason(error: Exception, log: Path) -> str:
     """The first complaint in the log; PySpark often knows no more than that the JVM is gone."""
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     complaint = re.search(r"Exception: (.+)|^((?:Error:|Improperly|Invalid|Unrecognized) .+)", text, flags=re.MULTILINE)
-    return (complaint[1] or complaint[2]) if complaint else str(error).strip().partition("\n")[0]
+    words = (complaint[1] or complaint[2]) if complaint else str(error).strip().partition("\n")[0]
+    return hide_secrets(words)
 
 
 def _new_log(folder: Path | None) -> Path:

@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints
 
 from tallybook.model.base import Entity, Id, NonEmpty, Text
 from tallybook.model.dataset import Status
+from tallybook.secrets import REFERENCE
 
 FileFormat = Literal["parquet", "csv", "json", "orc", "delta"]
 FILE_FORMATS: tuple[FileFormat, ...] = ("parquet", "csv", "json", "orc", "delta")
@@ -20,7 +21,7 @@ def format_of(path: str) -> FileFormat:
     return next((format for format in FILE_FORMATS if format == suffix), "parquet")
 
 
-CredentialRef = Annotated[str, StringConstraints(pattern=r"^(env|file):.+$")]
+CredentialRef = Annotated[str, StringConstraints(pattern=REFERENCE)]
 
 
 class FileOptions(Entity):

@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from tallybook.errors import PROBLEM_TYPES, Problem, did_you_mean
 from tallybook.project.yaml import Document, Path
+from tallybook.secrets import REFERENCE
 from tallybook.source import Place, SourceText, path_text
 
 T = TypeVar("T")
@@ -190,7 +191,7 @@ def _friendly(details: ErrorDetails) -> tuple[str, str | None]:
 _HINTS = {"InvalidSeq": "operations run in ascending seq, such as 10, 20, 30"}
 _PATTERNS = {
     r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "an id has letters, digits, '.', '_' and '-', beginning with a letter or digit",
-    r"^(env|file):.+$": "secrets are references: env:NAME or file:PATH",
+    REFERENCE: "secrets are references: env:NAME or file:PATH",
 }
 
 

@@ -13,6 +13,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from tallybook.errors import Problem
+from tallybook.project.hide import cover_lines, cover_secrets
 from tallybook.source import Place, SourceText
 
 MAX_BYTES = 2_000_000
@@ -82,11 +83,12 @@ def load_documents(content: bytes, file: str) -> tuple[list[Document], list[Prob
     text, problem = _decode(content, file)
     if problem is not None:
         return [], [problem]
-    lines = text.split("\n")
+    lines = cover_lines(text)
     documents: list[Document] = []
     problems: list[Problem] = []
     try:
         for root in YAML(typ="safe", pure=True).compose_all(text):
+            problems += cover_secrets(root, file, lines)
             builder = _Builder(file, lines)
             value = builder.build(root, ())
             problems += builder.problems

@@ -9,7 +9,8 @@ from typing import NoReturn
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from tallybook.errors import StoreError
+from tallybook.errors import RunError, StoreError
+from tallybook.secrets import HIDDEN, hide_secrets, names_secret, read_secret
 
 DEFAULT_FILE = Path(".tallybook") / "store.sqlite3"
 URL_VARIABLE = "TALLYBOOK_STORE"
@@ -29,7 +30,7 @@ def store_url(setting: str | None, root: Path, environ: Mapping[str, str]) -> UR
     if url.get_backend_name() != "postgresql":
         return _refuse(f"'{url.drivername}' is not a kind of metadata store", _FORMS)
     url = url.set(drivername="postgresql+psycopg")
-    if not given and (url.password or "password" in url.query):
+    if not given and hide_secrets(text) != text:
         _refuse(
             "the setting `store` contains a password",
             f"leave it out and set {CREDENTIAL_VARIABLE} to env:NAME or file:PATH, or give the url in {URL_VARIABLE}",
@@ -41,16 +42,15 @@ def store_url(setting: str | None, root: Path, environ: Mapping[str, str]) -> UR
 def shown(url: URL) -> str:
     """The url as messages may show it: as users write it, without secrets."""
     plain = url.set(drivername=url.get_backend_name())
-    hidden = plain.update_query_dict({"password": "***"}) if "password" in plain.query else plain
+    hidden = plain.update_query_dict({name: HIDDEN for name in plain.query if names_secret(name)})
     return hidden.render_as_string(hide_password=True)
 
 
 def without_secrets(text: str, url: URL) -> str:
     """A driver's message with the passwords of the url struck out."""
-    secrets = [url.password, url.query.get("password")]
-    for secret in secrets:
+    for secret in (url.password, *(value for name, value in url.query.items() if names_secret(name))):
         if isinstance(secret, str) and secret:
-            text = text.replace(secret, "***")
+            text = text.replace(secret, HIDDEN)
     return text
 
 
@@ -74,14 +74,7 @@ def _sqlite(file: Path) -> URL:
 
 
 def _secret(reference: str, root: Path, environ: Mapping[str, str]) -> str:
-    kind, _, name = reference.partition(":")
-    if kind == "env" and name in environ:
-        return environ[name]
-    if kind == "env":
-        _refuse(f"{CREDENTIAL_VARIABLE} points to the environment variable {name}, which is not set")
-    if kind != "file":
-        _refuse(f"{CREDENTIAL_VARIABLE} is neither env:NAME nor file:PATH")
     try:
-        return (root / name).read_text().strip()
-    except OSError as error:
-        raise StoreError(f"{CREDENTIAL_VARIABLE} points to a file that cannot be read: {name}") from error
+        return read_secret(reference, root, environ).reveal()
+    except RunError as error:
+        raise StoreError(f"{CREDENTIAL_VARIABLE}: {error.problem.message}", error.problem.hint) from None
