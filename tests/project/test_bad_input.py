@@ -203,9 +203,9 @@ def test_selectors_in_a_circle_are_reported_once(validate: Validate) -> None:
     assert "a → b → c → a" in problem.message
 
 
-@pytest.mark.parametrize("path", ["../outside.csv", "/etc/passwd", "a/../../../b", "file:///etc/passwd"])
-def test_paths_that_leave_the_workspace_are_only_paths(path: str, validate: Validate) -> None:
-    """Data often lies elsewhere; naming such a place is no mistake, and nothing is opened to find out."""
+@pytest.mark.parametrize("path", ["/etc/passwd", "file:///etc/passwd"])
+def test_paths_outside_the_workspace_are_only_paths(path: str, validate: Validate) -> None:
+    """Data is often kept elsewhere; an absolute path may name such a place, and nothing is opened to find out."""
     source = f"datasource: {{id: far, type: csv, options: {{path_prefix: '{path}'}}}}\n"
     output = f"    - {{seq: 1, name: Write, type: output, arguments: {{destination: {{location: '{path}'}}}}}}\n"
     assert validate({"far.yaml": source, "project.yaml": HEAD + output}) == []

@@ -79,3 +79,14 @@ def test_one_place_for_all_periods_knows_no_period() -> None:
         render("{{YYYY}}/{{period}}", None, "orders", "sales")
     assert [problem.type for problem in caught.value.problems] == ["UnknownToken", "UnknownToken"]
     assert "`data_level: month`" in (caught.value.problem.hint or "")
+
+
+@pytest.mark.parametrize("value", ["/abs", "..", ".", "a/b", "../x", "a\\b", "x\0", "", " ", "..."])
+@pytest.mark.parametrize("token", ["period", "identifier", "table_name", "dataset_id"])
+def test_a_value_is_one_name_of_a_path(value: str, token: str) -> None:
+    period = Period.model_construct(identifier=value, level="day", start_date=DAY.start_date, end_date=DAY.end_date)
+    template = f".{{{{{token}}}}}/x"
+    values = {"table_name": "orders", "dataset_id": "sales"} | {token: value}
+    with pytest.raises(RunError, match="cannot be part of a path"):
+        render(template, period, values["table_name"], values["dataset_id"])
+    assert render("x", period, values["table_name"], values["dataset_id"]) == "x"

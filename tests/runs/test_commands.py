@@ -252,8 +252,8 @@ project:
   name: Twice
   input_dataset_id: sales
   operations:
-    - {seq: 1, name: All, type: output, arguments: {destination: {location: ids.csv}, columns: [id]}}
-    - {seq: 2, name: Again, type: output, arguments: {destination: {location: ids.csv}, columns: [id]}}
+    - {seq: 1, name: All, type: output, arguments: {destination: {location: ids}, columns: [id]}}
+    - {seq: 2, name: Again, type: output, arguments: {destination: {location: ids}, columns: [id], mode: append}}
 ---
 project:
   id: silent

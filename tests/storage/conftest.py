@@ -28,6 +28,12 @@ def place():
     return make
 
 
+@pytest.fixture(scope="session")
+def run_id():
+    """`run_id("run-2")`: the id of a run as the store makes them, for files are told by such ids."""
+    return lambda name: f"01a1de71-7cee-7fee-adb1-{int(name.removeprefix('run-')):012d}"
+
+
 @pytest.fixture
 def table():
     """`table(id="integer!", amount="decimal(10,2) Order Amount")`: `!` is not nullable, then the physical name."""

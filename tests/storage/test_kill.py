@@ -33,6 +33,10 @@ def after_publishing():
     plain.publish = lambda *paths: die(real(*paths))
 
 
+def while_the_old_is_cleared():
+    publish._give_back = die
+
+
 def while_linking():
     real, seen = publish._link, []
     publish._link = lambda *paths: die() if seen else seen.append(real(*paths))
@@ -45,10 +49,10 @@ def while_the_old_stands_aside():
 
 
 @pytest.fixture
-def save(spark):
-    def run(rows, location, mode, run_id):
+def save(spark, run_id):
+    def run(rows, location, mode, run):
         frame = spark.createDataFrame(rows, "id bigint").repartition(2, "id")
-        return write(spark, frame, location, mode=mode, run_id=run_id, seq=5)
+        return write(spark, frame, location, mode=mode, run_id=run_id(run), seq=5)
 
     return run
 
@@ -79,6 +83,7 @@ def killed(save):
     [
         (before_publishing, "overwrite", "out", OLD),
         (after_publishing, "overwrite", "out", NEW),
+        (while_the_old_is_cleared, "overwrite", "out", NEW),
         (before_publishing, "overwrite", "out.parquet", OLD),
         (after_publishing, "overwrite", "out.parquet", NEW),
         (while_linking, "append", "out", OLD),
@@ -119,19 +124,19 @@ from tallybook.storage import write
 spark = get_session(SparkSettings(master="local[2]", conf={"spark.driver.memory": "1g"}))
 source = FileSource(id="files", type=sys.argv[1], options=FileOptions(path_prefix="/"))
 slow = spark.range(0, 10**12, 1, 2).select(F.xxhash64("id").alias("id"))
-write(spark, slow, Location(source, sys.argv[2]), mode="append", run_id="run-2", seq=5)
+write(spark, slow, Location(source, sys.argv[2]), mode="append", run_id=sys.argv[3], seq=5)
 """
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("format", ["parquet", "delta"])
-def test_spark_at_work(save, rows, place, table, tmp_path, format):
+def test_spark_at_work(save, rows, place, table, run_id, tmp_path, format):
     location = place(format, tmp_path / "out")
     save(OLD, location, "overwrite", "run-1")
-    command = [sys.executable, "-c", SLOW_WRITE, format, location.target]
+    command = [sys.executable, "-c", SLOW_WRITE, format, location.target, run_id("run-2")]
     with subprocess.Popen(command, start_new_session=True) as child:
         try:
-            _wait_for_output(tmp_path, child)
+            _wait_for_output(tmp_path, run_id("run-2"), child)
         finally:
             os.killpg(child.pid, signal.SIGKILL)
     assert sorted(rows(location, table(id="integer"))) == OLD
@@ -140,11 +145,11 @@ def test_spark_at_work(save, rows, place, table, tmp_path, format):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def _wait_for_output(folder, child):
+def _wait_for_output(folder, run, child):
     """Until a task of the child is writing its file."""
     for _ in range(600):
         assert child.poll() is None
-        if any("run-2" in str(path) for path in folder.rglob("part-*.parquet")):
+        if any(run in str(path) for path in folder.rglob("part-*.parquet")):
             return
         time.sleep(0.1)
     raise AssertionError("the child wrote nothing")

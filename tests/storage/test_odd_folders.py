@@ -14,9 +14,9 @@ FOLDER = "Budget [final] {a,b} *x]"
 
 
 @pytest.mark.parametrize("format", ["csv", "json", "parquet", "orc", "delta"])
-def test_what_is_written_there_is_read_there(spark, rows, place, table, tmp_path, format):
+def test_what_is_written_there_is_read_there(spark, rows, place, table, run_id, tmp_path, format):
     location = place(format, tmp_path / (FOLDER if format == "delta" else f"{FOLDER}?") / "out")
-    write(spark, spark.range(2).coalesce(1), location, mode="overwrite", run_id="run-1", seq=1)
+    write(spark, spark.range(2).coalesce(1), location, mode="overwrite", run_id=run_id("run-1"), seq=1)
     assert sorted(rows(location, table(id="integer"))) == [(0,), (1,)]
     assert len(fingerprint(spark, location)) == (0 if format == "delta" else 1)
 

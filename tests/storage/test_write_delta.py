@@ -16,12 +16,12 @@ SCHEMA = "id bigint, amount decimal(18,6), note string, day date, at timestamp, 
 
 
 @pytest.fixture
-def save(spark):
-    def run(rows, location, mode="overwrite", run_id="run-1", seq=5, schema="id bigint") -> Written:
+def save(spark, run_id):
+    def save(rows, location, mode="overwrite", run="run-1", seq=5, schema="id bigint") -> Written:
         frame = spark.createDataFrame(rows, schema)
-        return write(spark, frame, location, mode=mode, run_id=run_id, seq=seq)
+        return write(spark, frame, location, mode=mode, run_id=run_id(run), seq=seq)
 
-    return run
+    return save
 
 
 def refusal(save, *arguments, **options) -> str:
@@ -46,10 +46,10 @@ def test_round_trip(save, rows, place, table, tmp_path):
 def test_modes_and_versions(save, rows, place, table, tmp_path):
     location = place("delta", tmp_path / "t")
     assert save([(1,)], location, mode="error").version == 0
-    assert save([(2,), (3,)], location, mode="append", run_id="run-2").version == 1
-    assert "already there" in refusal(save, [(4,)], location, mode="error", run_id="run-3")
-    assert "note string" in refusal(save, [("x",)], location, mode="append", run_id="run-3", schema="note string")
-    assert save([("x",)], location, run_id="run-3", schema="note string").version == 2
+    assert save([(2,), (3,)], location, mode="append", run="run-2").version == 1
+    assert "already there" in refusal(save, [(4,)], location, mode="error", run="run-3")
+    assert "note string" in refusal(save, [("x",)], location, mode="append", run="run-3", schema="note string")
+    assert save([("x",)], location, run="run-3", schema="note string").version == 2
     assert rows(location, table(note="string")) == [("x",)]
     assert sorted(rows(place("delta", tmp_path / "t", version=1), table(id="integer"))) == [(1,), (2,), (3,)]
 
@@ -58,7 +58,7 @@ def test_a_retry_reports_the_earlier_commit(save, rows, place, table, tmp_path):
     location = place("delta", tmp_path / "t")
     first = save([(1,)], location, mode="append")
     save([(2,)], location, mode="append", seq=6)
-    save([(3,)], location, mode="append", run_id="run-2")
+    save([(3,)], location, mode="append", run="run-2")
     assert save([(1,)], location, mode="append") == first
     assert sorted(rows(location, table(id="integer"))) == [(1,), (2,), (3,)]
 
@@ -68,25 +68,25 @@ def test_an_empty_result_is_a_typed_table(save, rows, place, table, tmp_path):
     written = save([], location, schema=SCHEMA)
     assert written.rows == 0 and DeltaTable(tmp_path / "t").file_uris() == []
     assert [field.name for field in DeltaTable(tmp_path / "t").schema().fields] == list(written.columns)
-    save([(1,)], location, run_id="run-2")
-    assert save([], location, run_id="run-3").version == 2
+    save([(1,)], location, run="run-2")
+    assert save([], location, run="run-3").version == 2
     assert rows(location, table(id="integer")) == []
 
 
-def test_files_of_an_attempt_that_died_are_never_seen(monkeypatch, save, rows, place, table, tmp_path):
+def test_files_of_an_attempt_that_died_are_never_seen(monkeypatch, save, rows, place, table, run_id, tmp_path):
     """Between staging and commit nothing is cleaned up by code, so an exception there is like a kill."""
     location = place("delta", tmp_path / "t")
     save([(1,)], location)
     with monkeypatch.context() as patch:
         patch.setattr(commit, "_commit", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
-            save([(2,), (3,)], location, mode="append", run_id="run-2")
-    orphans = set((tmp_path / "t/run-2-5").rglob("*.parquet"))
+            save([(2,), (3,)], location, mode="append", run="run-2")
+    orphans = set((tmp_path / "t" / f"{run_id('run-2')}-5").rglob("*.parquet"))
     assert orphans
     assert rows(location, table(id="integer")) == [(1,)]
-    save([(2,)], location, mode="append", run_id="run-2")
+    save([(2,)], location, mode="append", run="run-2")
     assert sorted(rows(location, table(id="integer"))) == [(1,), (2,)]
-    assert not orphans & set((tmp_path / "t/run-2-5").rglob("*"))
+    assert not orphans & set((tmp_path / "t" / f"{run_id('run-2')}-5").rglob("*"))
 
 
 @pytest.mark.parametrize("mode", ["overwrite", "append"])
@@ -101,7 +101,7 @@ def test_another_commit_in_between(monkeypatch, save, rows, place, table, tmp_pa
         return parts
 
     monkeypatch.setattr(commit, "stage", stage)
-    assert save([(3,)], location, mode=mode, run_id="run-2").version == 2
+    assert save([(3,)], location, mode=mode, run="run-2").version == 2
     expected = [(3,)] if mode == "overwrite" else [(1,), (2,), (3,)]
     assert sorted(rows(location, table(id="integer"))) == expected
 

@@ -13,7 +13,7 @@ from pyarrow import orc
 
 from tallybook.errors import RunError
 from tallybook.storage import Written, write
-from tallybook.storage.publish import alone
+from tallybook.storage.publish import locked
 
 SCHEMA = "id bigint, amount decimal(28,10), note string, day date, at timestamp, paid boolean"
 COLUMNS = {
@@ -27,12 +27,12 @@ ROWS = [
 
 
 @pytest.fixture
-def save(spark):
-    def run(rows, location, mode="overwrite", run_id="run-1", seq=5, schema="id bigint") -> Written:
+def save(spark, run_id):
+    def save(rows, location, mode="overwrite", run="run-1", seq=5, schema="id bigint") -> Written:
         frame = spark.createDataFrame(rows, schema)
-        return write(spark, frame, location, mode=mode, run_id=run_id, seq=seq)
+        return write(spark, frame, location, mode=mode, run_id=run_id(run), seq=seq)
 
-    return run
+    return save
 
 
 def refusal(save, *arguments, **options) -> str:
@@ -56,7 +56,7 @@ def test_a_name_with_the_extension_is_one_file(save, place, tmp_path):
     file = tmp_path / "report.csv"
     save([(1,), (2,)], place("csv", file))
     assert sorted(file.read_text().splitlines()) == ["1", "2", "id"]
-    save([(3,)], place("csv", file), run_id="run-2")
+    save([(3,)], place("csv", file), run="run-2")
     assert file.read_text() == "id\n3\n"
     assert "single file" in refusal(save, [(4,)], place("csv", file), mode="append")
     assert "already there" in refusal(save, [(4,)], place("csv", file), mode="error")
@@ -95,28 +95,29 @@ def test_an_empty_result_is_a_typed_table(save, rows, place, table, tmp_path, fo
         assert orc.ORCFile(files[0]).schema.names == list(COLUMNS)
 
 
-def test_append_and_its_retry(save, rows, place, table, tmp_path):
+def test_append_and_its_retry(save, rows, place, table, run_id, tmp_path):
     location = place("parquet", tmp_path / "out")
-    save([(1,)], location, mode="append", run_id="run-1")
-    assert save([(2,), (3,)], location, mode="append", run_id="run-2").rows == 2
-    assert save([(2,), (3,)], location, mode="append", run_id="run-2").rows == 2
-    save([(4,)], location, mode="append", run_id="run-2", seq=6)
+    save([(1,)], location, mode="append", run="run-1")
+    assert save([(2,), (3,)], location, mode="append", run="run-2").rows == 2
+    assert save([(2,), (3,)], location, mode="append", run="run-2").rows == 2
+    save([(4,)], location, mode="append", run="run-2", seq=6)
     assert sorted(rows(location, table(id="integer"))) == [(1,), (2,), (3,), (4,)]
-    assert {file.name[:8] for file in (tmp_path / "out").iterdir()} == {"run-1-5-", "run-2-5-", "run-2-6-"}
+    written = {file.name.rpartition("-")[0] for file in (tmp_path / "out").iterdir()}
+    assert written == {f"{run_id('run-1')}-5", f"{run_id('run-2')}-5", f"{run_id('run-2')}-6"}
 
 
 @pytest.mark.parametrize("format", ["parquet", "csv"])
 def test_append_wants_the_same_columns(save, rows, place, table, tmp_path, format):
     location = place(format, tmp_path / "out")
     save([(1,)], location)
-    assert "no bigint" in refusal(save, [(1,)], location, mode="append", run_id="run-2", schema="no bigint")
+    assert "no bigint" in refusal(save, [(1,)], location, mode="append", run="run-2", schema="no bigint")
     assert rows(location, table(id="integer")) == [(1,)]
 
 
 def test_overwrite_may_change_the_columns(save, rows, place, table, tmp_path):
     location = place("parquet", tmp_path / "out")
     save([(1,)], location)
-    save([("x",)], location, run_id="run-2", schema="note string")
+    save([("x",)], location, run="run-2", schema="note string")
     assert rows(location, table(note="string")) == [("x",)]
 
 
@@ -125,26 +126,18 @@ def test_error_mode(save, rows, place, table, tmp_path):
     (tmp_path / "out").mkdir()
     save([(1,)], location, mode="error")
     save([(1,)], location, mode="error")
-    assert "already there" in refusal(save, [(2,)], location, mode="error", run_id="run-2")
+    assert "already there" in refusal(save, [(2,)], location, mode="error", run="run-2")
     assert rows(location, table(id="integer")) == [(1,)]
 
 
-def test_a_failing_computation_leaves_the_old_content(spark, save, rows, place, table, tmp_path):
+def test_a_failing_computation_leaves_the_old_content(spark, save, rows, place, table, run_id, tmp_path):
     location = place("parquet", tmp_path / "out")
     save([(1,)], location)
     frame = spark.range(3).selectExpr("if(id = 2, raise_error('no'), id) id")
     with pytest.raises(Exception, match="no"):
-        write(spark, frame, location, mode="overwrite", run_id="run-2", seq=5)
+        write(spark, frame, location, mode="overwrite", run_id=run_id("run-2"), seq=5)
     assert rows(location, table(id="integer")) == [(1,)]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_a_folder_with_other_things_is_not_replaced(save, place, tmp_path):
-    (tmp_path / "out/notes").mkdir(parents=True)
-    assert "'notes'" in refusal(save, [(1,)], place("parquet", tmp_path / "out"))
-    (tmp_path / "book").write_text("mine")
-    assert "is a file" in refusal(save, [(1,)], place("parquet", tmp_path / "book"))
-    assert (tmp_path / "book").read_text() == "mine"
 
 
 def test_object_stores_are_left_to_delta(save, place):
@@ -155,10 +148,10 @@ def test_writers_of_one_target_wait_for_each_other(tmp_path):
     events = []
 
     def second():
-        with alone(tmp_path / "out"):
+        with locked(tmp_path / "out"):
             events.append("second")
 
-    with alone(tmp_path / "out"):
+    with locked(tmp_path / "out"):
         thread = threading.Thread(target=second)
         thread.start()
         thread.join(0.2)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tallybook.engine.facts import RunFacts
-from tallybook.errors import ValidationError, fail
+from tallybook.errors import RunError, ValidationError, fail
 from tallybook.model.location import Location
 from tallybook.operations.append import AppendStep
 from tallybook.operations.base import Step
@@ -16,7 +16,7 @@ from tallybook.project.bind import BoundProject
 from tallybook.rows.ids import MAX_STEPS
 
 Locate = Callable[[SourceTable], tuple[Location, ...]]
-Destine = Callable[[OutputStep], Location]
+Destine = Callable[[OutputStep, SourceTable], Location]
 
 
 @dataclass(frozen=True)
@@ -57,5 +57,12 @@ def make_plan(bound: BoundProject, facts: RunFacts, locate: Locate, destine: Des
         schema=bound.schema,
         steps=bound.steps,
         locations={source: locate(source) for source in sources},
-        destinations={step.seq: destine(step) for step in outputs},
+        destinations={step.seq: _destined(step, bound.input, destine) for step in outputs},
     )
+
+
+def _destined(step: OutputStep, input: SourceTable, destine: Destine) -> Location:
+    try:
+        return destine(step, input)
+    except RunError as error:
+        raise RunError(map(step.own, error.problems)) from error

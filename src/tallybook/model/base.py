@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+NOT_BLANK = r"\S"
 IDENTIFIER_PATTERN = r"^[a-zA-Z_][a-zA-Z0-9_]*$"
 
 
@@ -30,6 +31,7 @@ def as_text(value: Any) -> Any:
 
 Text = Annotated[str, BeforeValidator(as_text, json_schema_input_type=str | int | float | bool)]
 NonEmpty = Annotated[Text, StringConstraints(min_length=1)]
+NotBlank = Annotated[Text, StringConstraints(min_length=1, pattern=NOT_BLANK)]
 Id = Annotated[Text, StringConstraints(pattern=ID_PATTERN)]
 Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER_PATTERN)]
 """The text of an expression of the language; parsed and checked by the project checker."""

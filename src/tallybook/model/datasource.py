@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from tallybook.model.base import Entity, Id, NonEmpty, Text
+from tallybook.model.base import Entity, Id, NonEmpty, NotBlank, Text
 from tallybook.model.dataset import Status
 from tallybook.secrets import REFERENCE
 
@@ -21,14 +21,30 @@ def format_of(path: str) -> FileFormat:
     return next((format for format in FILE_FORMATS if format == suffix), "parquet")
 
 
+_EXTENSIONS = {
+    "parquet": (".parquet", ".pq"),
+    "csv": (".csv", ".tsv", ".txt"),
+    "json": (".json", ".jsonl", ".ndjson"),
+    "orc": (".orc",),
+}
+
+
+def names_one_file(format: str, path: str) -> bool:
+    """True if an output to the path is one file, by the extension of its format; otherwise it is a folder of files."""
+    return PurePosixPath(path).suffix.lower() in _EXTENSIONS.get(format, ())
+
+
 CredentialRef = Annotated[str, StringConstraints(pattern=REFERENCE)]
+
+
+Delimiter = Annotated[str, StringConstraints(min_length=1, max_length=4)]
 
 
 class FileOptions(Entity):
     """Where files lie; the csv keys mean something for csv only."""
 
-    path_prefix: NonEmpty
-    delimiter: Annotated[str, StringConstraints(min_length=1, max_length=4)] = ","
+    path_prefix: NotBlank
+    delimiter: Delimiter = ","
     has_header: bool = True
     null_value: str = ""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import MAXYEAR, MINYEAR, date
 from itertools import combinations
+from unicodedata import category
 
 from pydantic import Field, model_validator
 
@@ -53,6 +55,8 @@ class Level(Entity):
             if token.name not in _SHAPES:
                 hint = did_you_mean(token.name or "", _SHAPES)
                 raise ValueError(f"'{token.text}' in '{self.identifier}' is not a token of an identifier; {hint}")
+        if fault := unusable_identifier(self.identifier):
+            raise ValueError(fault)
         used = token_names(self.identifier)
         for choices in _NEEDED[self.name]:
             if not choices & used:
@@ -86,6 +90,22 @@ class Level(Entity):
             shape += filled
             at = token.end
         return shape + self.identifier[at:], year_at
+
+
+def unusable_identifier(identifier: str) -> str | None:
+    """Why a text cannot be the identifier of a period; None if it can.
+
+    Identifiers name folders and files, so none may lead out of the folder it is put in. `2026/01` is possible, because
+    the data itself may call the month so.
+    """
+    if any(category(letter) == "Cc" for letter in identifier):
+        return f"{identifier!r} cannot be the identifier of a period: it contains a control character"
+    if all(part.strip(". ") for part in re.split(r"[/\\]", identifier)):
+        return None
+    return (
+        f"'{identifier}' cannot be the identifier of a period: identifiers name files, so none is blank, begins or "
+        "ends with '/', or leads upwards with '..'"
+    )
 
 
 def could_be_same(levels: Sequence[Level]) -> Iterator[str]:

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import urlsplit
 
 from tallybook.model.datasource import CatalogSource, DatabaseSource, FileSource
+
+
+def local_target(target: str) -> str | None:
+    """The path of a target on this machine's file system; None for any other url."""
+    scheme = urlsplit(target).scheme
+    if scheme == "file":
+        return "/" + target[len("file:") :].lstrip("/")
+    return target if not scheme else None
 
 
 @dataclass(frozen=True)

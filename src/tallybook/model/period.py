@@ -25,7 +25,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from tallybook.errors import did_you_mean, fail
 from tallybook.model.base import Entity, Id, NonEmpty, Text, as_text
 from tallybook.model.fiscal import UNITS, FiscalYear, NamedBy
-from tallybook.model.level import Level, could_be_same
+from tallybook.model.level import Level, could_be_same, unusable_identifier
 
 PeriodStatus = Literal["open", "closed", "locked"]
 _EXAMPLE_DAY = date(2026, 1, 1)
@@ -245,6 +245,7 @@ class Calendar(Entity):
             names = [listed.identifier for listed in self.periods]
             twice = sorted({name for name in names if names.count(name) > 1})
             yield f"period listed more than once: {', '.join(twice)}"
+        yield from filter(None, map(unusable_identifier, by_identifier))
         for level in self.level_names:
             same_level = sorted((p for p in self.periods if p.level == level), key=lambda listed: listed.start_date)
             for earlier, later in pairwise(same_level):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tallybook.model.base import Entity, Expression, Id, NonEmpty, Text
+from tallybook.model.base import Entity, Expression, Id, NonEmpty, NotBlank, Text
 from tallybook.model.dataset import Status
 
 ANY_LEVEL = "any"
@@ -17,7 +17,7 @@ class PathStrategy(Entity):
 
     type: Literal["path"]
     datasource_id: Id
-    path: NonEmpty
+    path: NotBlank
 
 
 class TableStrategy(Entity):
@@ -25,8 +25,8 @@ class TableStrategy(Entity):
 
     type: Literal["table"]
     datasource_id: Id
-    table: NonEmpty
-    schema_: NonEmpty | None = Field(None, alias="schema")
+    table: NotBlank
+    schema_: NotBlank | None = Field(None, alias="schema")
 
 
 Strategy = Annotated[PathStrategy | TableStrategy, Field(discriminator="type")]

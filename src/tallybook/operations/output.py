@@ -11,7 +11,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from tallybook.errors import did_you_mean
 from tallybook.model.base import ID_PATTERN, Entity, Id, NonEmpty, Text
 from tallybook.model.columns import ALIASES, ColumnType
-from tallybook.model.datasource import FileFormat
+from tallybook.model.datasource import Delimiter, FileFormat
 from tallybook.operations.base import Applying, Binding, Operation, Step
 from tallybook.operations.lookups import with_lookups
 
@@ -21,12 +21,20 @@ if TYPE_CHECKING:
 Mode = Literal["overwrite", "append", "error"]
 
 
+def _empty_if_nothing(value: Any) -> Any:
+    return "" if value is None else value
+
+
+WrittenName = Annotated[Text, Field(json_schema_extra={"minLength": 1})]
+"""A path or table name to write; the checker refuses a blank one as an invalid destination."""
+
+
 class PlaceToWrite(Entity):
     """A path of its own, without a datasource."""
 
-    path: NonEmpty
+    path: Annotated[WrittenName, BeforeValidator(_empty_if_nothing)]
     format: FileFormat | None = Field(None, description="By default what the path ends with, else parquet.")
-    delimiter: Text = ","
+    delimiter: Delimiter = ","
     has_header: bool = True
     null_value: Text = ""
 
@@ -42,7 +50,7 @@ class Destination(Entity):
     """Exactly one of a table of a datasource, or a location."""
 
     datasource_id: Id | None = None
-    table: NonEmpty | None = None
+    table: WrittenName | None = None
     location: Location | None = None
 
 
@@ -114,6 +122,11 @@ def _check_destination(destination: Destination, binding: Binding) -> None:
         binding.report(
             "InvalidDestination", f"the destination lacks `{missing}`", *path, hint="or write {location: …} alone"
         )
+    if destination.table is not None and not destination.table.strip():
+        binding.report("InvalidDestination", "the name of the table is blank", *path, "table", hint="name a table")
+    if destination.location is not None and not destination.location.path.strip():
+        hint = "name a file or a folder"
+        binding.report("InvalidDestination", "the path of the location is blank", *path, "location", hint=hint)
 
 
 def _projection(args: OutputArguments, binding: Binding) -> tuple[str, ...]:

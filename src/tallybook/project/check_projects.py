@@ -7,20 +7,15 @@ from dataclasses import replace
 
 from tallybook.errors import Problem, ProblemError, did_you_mean
 from tallybook.expressions.parse import parse_selector
-from tallybook.model.columns import UNKNOWN
 from tallybook.model.dataset import Dataset, DatasetRef
-from tallybook.model.datasource import format_of
 from tallybook.model.template import token_names
-from tallybook.operations.base import Step
-from tallybook.operations.output import Destination, Output, OutputStep
+from tallybook.operations.output import Output
 from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import BoundProject, bind_project
-from tallybook.project.catalog import registered_dataset
+from tallybook.project.check_outputs import check_outputs, index_of
 from tallybook.project.checked import Checked
-from tallybook.project.entities import Part
 from tallybook.project.load import ProjectEntry
 from tallybook.resolve.pick import pick_resolver
-from tallybook.resolve.render import check_template
 from tallybook.source import SourceText, path_text
 
 
@@ -37,7 +32,7 @@ def check_projects(checked: Checked) -> Iterator[Problem]:
         yield from _check_unused_selectors(entry)
         yield from _check_overrides(entry, checked)
         yield from _check_sources(bound, entry, checked)
-        yield from _check_outputs(bound, entry, checked)
+        yield from check_outputs(bound, entry, checked)
 
 
 def _by_dependency(checked: Checked) -> Iterator[ProjectEntry]:
@@ -147,7 +142,7 @@ def _check_sources(bound: BoundProject, entry: ProjectEntry, checked: Checked) -
     if bound.input is not None:
         yield from _check_resolver(bound.input, seen, entry, checked, ("input_dataset_id",))
     for step in bound.steps:
-        index = _index(entry, step)
+        index = index_of(entry, step)
         for source in step.sources:
             for problem in _check_resolver(source, seen, entry, checked, ("operations", index)):
                 yield step.own(problem)
@@ -177,73 +172,3 @@ def _check_resolver(
         if named is not None and named not in resolvers:
             problem = replace(problem, message=f"there is no resolver '{named}'")
         yield problem.within(project=entry.head.id)
-
-
-def _index(entry: ProjectEntry, step: Step) -> int:
-    return next(
-        i for i, operation in enumerate(entry.operations) if operation is not None and operation.seq == step.seq
-    )
-
-
-def _check_outputs(bound: BoundProject, entry: ProjectEntry, checked: Checked) -> Iterator[Problem]:
-    """Destinations exist and render; registered datasets become known to the projects after this one."""
-    for step in bound.steps:
-        if not isinstance(step, OutputStep):
-            continue
-        index = _index(entry, step)
-        here = entry.part.below("operations", index, "arguments", "destination")
-        facts = {"project": entry.head.id, "seq": step.seq, "operation": step.name}
-        destination = step.destination
-        sources = checked.definitions.datasources
-        if destination.datasource_id is not None and not checked.knows(destination.datasource_id, sources):
-            message = f"there is no datasource '{destination.datasource_id}'"
-            hint = did_you_mean(destination.datasource_id, sources)
-            yield here.problem(("datasource_id",), "DataSourceNotFound", message, hint).within(**facts)
-        templates = {"table": destination.table, "location": destination.location and destination.location.path}
-        for key, template in templates.items():
-            longer = here.find((key, "path")) in here.document.nodes
-            steps = (key, "path") if longer else (key,)
-            for problem in check_template(here.text(steps) or template) if template else ():
-                yield here.locate(problem, *steps).within(**facts)
-        if step.register_as is not None:
-            yield from (problem.within(**facts) for problem in _check_history(destination, here, checked))
-            path = ("operations", index, "arguments", "register_as_dataset")
-            yield from (problem.within(**facts) for problem in _register(step, step.register_as, path, entry, checked))
-
-
-def _check_history(destination: Destination, here: Part, checked: Checked) -> Iterator[Problem]:
-    """A registered dataset version reads its own rows forever, which only a format that keeps its versions can do."""
-    location, source = destination.location, checked.definitions.datasources.get(destination.datasource_id or "")
-    if location is not None:
-        format: str = location.format or format_of(location.path)
-    elif source is not None:
-        format = source.entity.type
-    else:
-        return
-    if format != "delta":
-        yield here.problem(
-            () if location is None else ("location",),
-            "InvalidDestination",
-            f"the output is registered as a dataset, but {format} keeps no older versions of its rows",
-            "write to a datasource of type delta or to a location with `format: delta`, or leave out "
-            "`register_as_dataset`",
-        )
-
-
-def _register(
-    step: OutputStep, name: str, path: tuple[str | int, ...], entry: ProjectEntry, checked: Checked
-) -> Iterator[Problem]:
-    """Makes the dataset known. Where the schema has gaps because of other problems, so has the dataset."""
-    if name in checked.definitions.datasets:
-        other = checked.definitions.datasets[name].part.place(("id",))
-        message = f"the dataset '{name}' is defined at {other} already"
-        yield entry.part.problem(path, "DuplicateId", message, "register under another name")
-        return
-    if not step.registered_columns:
-        message = f"the dataset '{name}' would have system columns only"
-        yield entry.part.problem(path, "InvalidSchema", message, "write at least one other column")
-        return
-    if name not in checked.catalog.versions:
-        checked.catalog.add(registered_dataset(step))
-        if step.before.open or UNKNOWN in step.registered_columns.values():
-            checked.catalog.open.add(name)

@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from tallybook.errors import PROBLEM_TYPES, Problem, did_you_mean
+from tallybook.model.base import NOT_BLANK
 from tallybook.project.yaml import Document, Path
 from tallybook.secrets import REFERENCE
 from tallybook.source import Place, SourceText, path_text
@@ -176,6 +177,8 @@ def _friendly(details: ErrorDetails) -> tuple[str, str | None]:
     if kind == "literal_error":
         choices = re.findall(r"'([^']+)'", str(context.get("expected", "")))
         return f"'{value}' is not possible for {what}", did_you_mean(str(value), choices)
+    if kind == "string_pattern_mismatch" and context.get("pattern") == NOT_BLANK:
+        return f"{what} must not be blank", None
     if kind == "string_pattern_mismatch":
         return f"'{value}' is not possible for {what}", _PATTERNS.get(str(context.get("pattern")))
     if kind in ("string_too_short", "too_short"):

@@ -58,5 +58,7 @@ def _check_templates(rule: Rule, calendar: Calendar, text_at: TextAt) -> Iterato
         if rule.data_level == ANY_LEVEL:
             problems += check_fit(template, None)
         elif rule.data_level in calendar.level_names:
-            problems += check_fit(template, calendar.example(rule.data_level))
+            listed = [period for period in calendar.periods if period.level == rule.data_level]
+            fits = (check_fit(template, period) for period in (calendar.example(rule.data_level), *listed))
+            problems += next(filter(None, fits), [])
         yield from (problem.within(path=f"strategy.{key}") for problem in problems)

@@ -7,6 +7,7 @@ import posixpath
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from unicodedata import category
 
 from tallybook.errors import RunError, did_you_mean, fail
 from tallybook.model.datasource import DataSource, FileSource
@@ -36,6 +37,8 @@ def path_target(path: str, root: Path, prefix: str = "") -> str:
     Relative places are below the workspace and may not leave it; below a url or an absolute prefix a path may not
     leave the prefix. What a path is made of comes partly from data and identifiers, so `..` is not taken on trust.
     """
+    if any(category(letter) in ("Cc", "Cs") for letter in path):
+        raise fail("InvalidArguments", f"path {path!r} contains a control character")
     if prefix and _URL.match(path):
         raise _leaves(path, prefix, hint="put the url into the datasource's `path_prefix`")
     base, below = (prefix, path.lstrip("/")) if prefix else (path, "")
@@ -51,6 +54,11 @@ def path_target(path: str, root: Path, prefix: str = "") -> str:
     if _climbs(inside):
         raise _leaves(path, prefix, hint="a place outside the workspace is written as an absolute path")
     return os.path.normpath(root.absolute() / inside)
+
+
+def is_relative(path: str) -> bool:
+    """True if a path is relative to the workspace: neither absolute nor a url."""
+    return not (_URL.match(path) or Path(path).is_absolute())
 
 
 def table_target(source: DataSource, table: str, schema: str | None, root: Path) -> str:

@@ -3,11 +3,15 @@
 The date tokens are the calendar date of the period's first day, in fiscal calendars as well: `{{YYYY}}` is then not
 the fiscal year; `{{period}}` is the period's own name. A token finer than the period is refused, `{{MM}}` for a
 quarter: every quarter has some first month, so a wrong `data_level` would read or overwrite one month's place.
+
+A value fills in one name of a path. A period called `../x` or a table called `a/b` would lead elsewhere, so a value
+that is not a plain name is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from unicodedata import category
 
 from tallybook.errors import Problem, RunError, did_you_mean
 from tallybook.model.period import Period
@@ -32,11 +36,19 @@ _LONGEST = {"Q": 98, "QQ": 98, "MM": 35, "DD": 7}
 
 def render(template: str, period: Period | None, table_name: str, dataset_id: str) -> str:
     """The template filled in; `period` is None where one place serves all periods."""
-    problems = check_template(template) or check_fit(template, period)
+    names = {"table_name": table_name, "dataset_id": dataset_id}
+    problems = check_template(template) or check_fit(template, period) or _check_names(template, names)
     if problems:
         raise RunError(problems)
     from_period = {name: value(period) for name, value in _FROM_PERIOD.items()} if period else {}
-    return fill(template, {**from_period, "table_name": table_name, "dataset_id": dataset_id})
+    return fill(template, {**from_period, **names})
+
+
+def symbolic(template: str, table_name: str, dataset_id: str) -> str:
+    """The template with the period left open: two templates that give the same text in every period are equal."""
+    from_period = {name: f"{{{{{name}}}}}" for name in _FROM_PERIOD}
+    names = {"identifier": from_period["period"], "table_name": table_name, "dataset_id": dataset_id}
+    return fill(template, from_period | names)
 
 
 def check_template(template: SourceText | str) -> list[Problem]:
@@ -73,7 +85,7 @@ def check_fit(template: SourceText | str, period: Period | None) -> list[Problem
             for name, token in used.items()
             if name in _FROM_PERIOD
         ]
-    return [
+    too_fine = [
         Problem(
             "UnknownToken",
             f"'{token.text}' in '{text}' is finer than a period of level '{period.level}', such as "
@@ -84,6 +96,29 @@ def check_fit(template: SourceText | str, period: Period | None) -> list[Problem
         for name, token in used.items()
         if period.days > _LONGEST.get(str(name), period.days)
     ]
+    return too_fine + _check_names(template, dict.fromkeys(("period", "identifier"), period.identifier))
+
+
+def _check_names(template: SourceText | str, values: Mapping[str, str]) -> list[Problem]:
+    """The tokens whose value would be more, or less, than one name in a path."""
+    text = template if isinstance(template, str) else template.text
+    used = {token.name: token for token in tokens(text)}
+    return [
+        Problem(
+            "InvalidArguments",
+            f"'{used[name].text}' in '{text}' is '{value}' here, which cannot be part of a path",
+            "a value must be a plain name, without '/' and not '..'; write the path with other tokens, such as "
+            "{{YYYY}}/{{MM}}",
+            _place(template, used[name]),
+        )
+        for name, value in values.items()
+        if name in used and not _is_name(value)
+    ]
+
+
+def _is_name(value: str) -> bool:
+    """True if a value stays within one segment of a path: it neither divides the path nor climbs up in it."""
+    return bool(value.strip(". ")) and not any(letter in "/\\" or category(letter) == "Cc" for letter in value)
 
 
 def _quarter(period: Period) -> int:

@@ -16,7 +16,8 @@ from tallybook.model.resolver import Resolver
 from tallybook.model.state import Json
 from tallybook.operations.output import OutputStep
 from tallybook.operations.schema import SourceTable
-from tallybook.resolve.locate import path_target, table_target, usable_source
+from tallybook.resolve.destination import path_to_write, sandbox_place, table_to_write
+from tallybook.resolve.locate import table_target, usable_source
 from tallybook.resolve.match import Evaluate
 from tallybook.resolve.pick import pick_resolver
 from tallybook.resolve.render import render
@@ -39,8 +40,9 @@ class Places:
     registered: Mapping[tuple[str, int], Location]
     """Where the rows of registered dataset versions stay readable, by dataset id and version."""
     evaluate: Evaluate
+    project: str = ""
     sandbox: Path | None = None
-    """Where outputs of a draft go instead of their destinations."""
+    """The folder that takes the outputs of a draft instead of their destinations."""
 
     def of_table(self, source: SourceTable) -> tuple[Location, ...]:
         """Where the rows of a table lie; Delta tables at the version they have now, so that a replay reads the same."""
@@ -63,36 +65,39 @@ class Places:
     def resolver_of(self, dataset: Dataset) -> Resolver:
         return pick_resolver(dataset.id, dataset.resolver_id, self.overrides, self.resolvers)
 
-    def of_output(self, step: OutputStep, input_dataset_id: str) -> Location:
-        """Where an output goes."""
+    def of_output(self, step: OutputStep, input: SourceTable) -> Location:
+        """Where a run writes an output: to its destination, or into the sandbox."""
+        destination = self.destination(step, input)
+        if self.sandbox is None:
+            return destination
+        source = destination.source
+        if not isinstance(source, FileSource):
+            source = FileSource(id=source.id, type="parquet", options=FileOptions(path_prefix="."))
+        name = f"{step.seq}-{PurePosixPath(destination.target).name}"
+        place = sandbox_place(self.sandbox, self.root, self.project, self.period.identifier, name)
+        return Location(source, place)
+
+    def destination(self, step: OutputStep, input: SourceTable) -> Location:
+        """Where an output goes once its project is active."""
         destination = step.destination
 
         def rendered(template: str) -> str:
-            return render(template, self.period, destination.table or "", input_dataset_id)
+            return render(template, self.period, input.table.name, input.dataset.id)
 
         if destination.location is None:
             assert destination.datasource_id is not None and destination.table is not None
             source = usable_source(destination.datasource_id, self.datasources)
             table = rendered(destination.table)
-            if self.sandbox is None:
-                return Location(source, table_target(source, table, None, self.root))
-            return self._sandboxed(step, table, source)
+            if isinstance(source, FileSource):
+                return Location(source, table_to_write(source, table, self.root))
+            return Location(source, table_target(source, table, None, self.root))
         place = destination.location
         path = rendered(place.path)
         options = FileOptions(
             path_prefix=".", delimiter=place.delimiter, has_header=place.has_header, null_value=place.null_value
         )
-        source = FileSource(id="location", type=place.format or format_of(path), options=options)
-        if self.sandbox is None:
-            return Location(source, path_target(path, self.root))
-        return self._sandboxed(step, PurePosixPath(path).name, source)
-
-    def _sandboxed(self, step: OutputStep, name: str, source: DataSource) -> Location:
-        """The same format, in a folder of the sandbox; tables of databases and catalogs become Parquet there."""
-        if not isinstance(source, FileSource):
-            source = FileSource(id=source.id, type="parquet", options=FileOptions(path_prefix="."))
-        assert self.sandbox is not None
-        return Location(source, str(self.sandbox / self.period.identifier / f"{step.seq}-{name}"))
+        files = FileSource(id="location", type=place.format or format_of(path), options=options)
+        return Location(files, path_to_write(path, self.root))
 
 
 def location_to_json(location: Location) -> Json:

@@ -18,6 +18,7 @@ from tallybook.project.checked import Checked
 from tallybook.project.load import ProjectEntry
 from tallybook.project.model import ProjectHead
 from tallybook.resolve.match import Evaluate
+from tallybook.runs.destinations import check_destinations
 from tallybook.runs.places import Places
 from tallybook.runs.recording import Known
 
@@ -36,10 +37,13 @@ class Planner:
         return calendar_of(self.checked)
 
     def plan(self, bound: BoundProject, facts: RunFacts, *, sandbox: bool) -> Plan:
-        """What a run would do."""
-        places = self._places(bound, facts, self.sandbox / bound.head.id if sandbox else None)
-        input_id = bound.head.input_dataset_id
-        return make_plan(bound, facts, places.of_table, lambda step: places.of_output(step, input_id))
+        """What a run would do; RunError if its outputs may not write where they would."""
+        places = self._places(bound, facts, self.sandbox if sandbox else None)
+        plan = make_plan(bound, facts, places.of_table, places.of_output)
+        outputs = (step for step in plan.steps if isinstance(step, OutputStep))
+        destinations = {step.seq: places.destination(step, plan.input) for step in outputs}
+        check_destinations(plan, destinations, sandbox=sandbox)
+        return plan
 
     def bind(self, entry: ProjectEntry, state: ProjectState | None) -> BoundProject:
         """The project against the known dataset versions, its input at the pinned one; ValidationError if it does not
@@ -62,6 +66,7 @@ class Planner:
             datasources={id: entry.entity for id, entry in definitions.datasources.items()},
             registered=self.known.registered,
             evaluate=self.evaluate,
+            project=bound.head.id,
             sandbox=sandbox,
         )
 

@@ -78,7 +78,7 @@ def replay(store: Store, session: Callable[[], SparkSession], run_id: str, calen
     snapshot = store.snapshot(run_id)
     plan = plan_again(run, snapshot, store)
     spark = session()
-    again = _Again(store, spark, run, plan, scratch / f"{run.id}-{uuid4().hex}")
+    again = _Again(store, spark, run, plan, scratch.resolve() / f"{run.id}-{uuid4().hex}")
     tables = LocatedTables.of(spark, plan, calendar_then(snapshot, calendar))
     pipeline = Pipeline(spark, plan.input, plan.schema, plan.steps, plan.facts, tables)
     changed = changed_inputs(spark, snapshot)

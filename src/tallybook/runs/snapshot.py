@@ -93,7 +93,7 @@ def plan_again(run: Run, snapshot: Snapshot, store: Store) -> Plan:
         bind_project(project, project.operations, catalog),
         facts,
         lambda source: places[source.dataset.id, source.dataset.version, source.table.name],
-        lambda step: location_from_json(snapshot.destinations[str(step.seq)]),
+        lambda step, _input: location_from_json(snapshot.destinations[str(step.seq)]),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from urllib.parse import urlsplit
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -14,7 +13,7 @@ from pyspark.sql import types as T
 from tallybook.expressions.compile import column_named
 from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, VALIDITY_COLUMNS, ColumnType
 from tallybook.model.dataset import Table
-from tallybook.model.location import Location
+from tallybook.model.location import Location, local_target
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import raising_sql
@@ -88,10 +87,7 @@ def quoted(name: str) -> Column:
 
 def local_path(location: Location) -> str | None:
     """The path on this machine's file system, or None for any other url."""
-    scheme = urlsplit(location.target).scheme
-    if scheme == "file":
-        return "/" + location.target.removeprefix("file:").lstrip("/")
-    return location.target if not scheme else None
+    return local_target(location.target)
 
 
 def positioned(

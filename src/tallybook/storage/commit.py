@@ -15,6 +15,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -29,6 +30,7 @@ from tallybook.model.location import Location
 from tallybook.storage.base import local_path
 from tallybook.storage.delta import open_table, table_root, table_schema
 from tallybook.storage.guard import UNGUARDED, Guard
+from tallybook.storage.ownership import foreign_to_delta, in_the_way
 from tallybook.storage.stage import Part, Written, clear, columns_text, stage
 
 _ATTEMPTS = 10
@@ -195,6 +197,20 @@ def _delta_schema(schema: T.StructType) -> Schema:
     """Every column may be NULL: a later append need not know better."""
     fields = [{**field.jsonValue(), "nullable": True, "metadata": {}} for field in schema.fields]
     return Schema.from_json(json.dumps({"type": "struct", "fields": fields}))
+
+
+def refuse_folder(location: Location) -> None:
+    """WriteFailed if the place is a local folder with other things in it and no table.
+
+    A commit changes and removes no file, so a table may have neighbours; but other things do not become a table.
+    """
+    local = local_path(location)
+    if local is None or any(Path(local, "_delta_log").glob("*.*")):
+        return
+    if Path(local).is_file():
+        raise fail("WriteFailed", f"{local} is a file, and the output would be a folder")
+    if foreign := foreign_to_delta(Path(local)):
+        raise in_the_way(Path(local), foreign)
 
 
 def _refuse_misread(location: Location) -> None:

@@ -1,8 +1,9 @@
-"""Writing plain files: staged beside the target, then published in one step.
+"""Writes plain files: staged next to the target, then published in one step.
 
-Each attempt stages in a folder of its own, for a driver may die before its Spark does.
+Each attempt stages in a folder of its own, because a driver may die before its Spark does.
 A target with the extension of its format (`report.csv`) is one file; any other is a folder of files. File names in a
-folder carry the run and the operation, so a retry of the same output replaces its own files and no others.
+folder carry the run and the operation: a retry of the same output replaces its own files and no others, and a folder
+with files of any other name is not replaced at all.
 """
 
 from __future__ import annotations
@@ -13,20 +14,15 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 from tallybook.errors import fail
+from tallybook.model.datasource import names_one_file
 from tallybook.model.location import Location
 from tallybook.storage.base import local_path
 from tallybook.storage.files import exactly
 from tallybook.storage.guard import UNGUARDED, Guard
-from tallybook.storage.publish import alone, beside, link_into, publish, remove
+from tallybook.storage.ownership import foreign_files, in_the_way, output_name
+from tallybook.storage.publish import clear, link_into, locked, publish, remove, sibling
 from tallybook.storage.scan import read_options
 from tallybook.storage.stage import Written, columns_text, stage
-
-_EXTENSIONS = {
-    "parquet": (".parquet", ".pq"),
-    "csv": (".csv", ".tsv", ".txt"),
-    "json": (".json", ".jsonl", ".ndjson"),
-    "orc": (".orc",),
-}
 
 
 def write_plain(
@@ -40,6 +36,36 @@ def write_plain(
     guard: Guard = UNGUARDED,
 ) -> Written:
     """Write the rows as files; `mode` is overwrite, append or error."""
+    output, target = output_name(run_id, seq), _target(location)
+    try:
+        with locked(target):
+            refuse_files(location, mode, output)
+            if mode == "append":
+                _refuse_other_columns(spark, frame, location, target, f"{output}-")
+            return _write(spark, frame, location, target, mode, output, guard)
+    except OSError as error:
+        raise fail("WriteFailed", f"{location} could not be written: {error}") from error
+
+
+def _write(
+    spark: SparkSession, frame: DataFrame, location: Location, target: Path, mode: str, output: str, guard: Guard
+) -> Written:
+    staged, prefix = sibling(target, f"{output}-{uuid4().hex}"), f"{output}-"
+    single = _is_file(location, target)
+    try:
+        parts = stage(spark, frame, location, str(staged), single=single)
+        files = _named(staged, prefix)
+        if mode == "append" and target.exists():
+            link_into(target, staged, prefix)
+        refuse_files(location, mode, output)
+        guard.check()
+        publish(files[0] if single else staged, target)
+    finally:
+        clear(staged)
+    return Written(sum(part.rows for part in parts), tuple(frame.columns))
+
+
+def _target(location: Location) -> Path:
     local = local_path(location)
     if local is None:
         raise fail(
@@ -48,36 +74,7 @@ def write_plain(
             "replaces many files at once",
             hint="use a datasource of type delta there",
         )
-    target = Path(local).resolve()
-    prefix = f"{run_id}-{seq}-"
-    try:
-        with alone(target):
-            _refuse(spark, frame, location, target, mode, prefix)
-            return _write(spark, frame, location, target, mode, prefix, guard)
-    except OSError as error:
-        raise fail("WriteFailed", f"{location} could not be written: {error}") from error
-
-
-def _write(
-    spark: SparkSession, frame: DataFrame, location: Location, target: Path, mode: str, prefix: str, guard: Guard
-) -> Written:
-    staged = beside(target, prefix + uuid4().hex)
-    single = _is_file(location, target)
-    try:
-        parts = stage(spark, frame, location, str(staged), single=single)
-        files = _named(staged, prefix)
-        if single:
-            [file] = files
-            guard.check()
-            publish(file, target)
-        else:
-            if mode == "append" and target.exists():
-                link_into(target, staged, prefix)
-            guard.check()
-            publish(staged, target)
-    finally:
-        remove(staged)
-    return Written(sum(part.rows for part in parts), tuple(frame.columns))
+    return Path(local).resolve()
 
 
 def _named(staged: Path, prefix: str) -> list[Path]:
@@ -95,42 +92,51 @@ def _named(staged: Path, prefix: str) -> list[Path]:
 
 
 def _is_file(location: Location, target: Path) -> bool:
-    return target.suffix.lower() in _EXTENSIONS[location.source.type]
+    return names_one_file(location.source.type, target.name)
 
 
-def _refuse(spark: SparkSession, frame: DataFrame, location: Location, target: Path, mode: str, prefix: str) -> None:
-    """Say no before anything is computed."""
+def refuse_files(location: Location, mode: str, output: str) -> None:
+    """WriteFailed unless the output may have the place as it is now. Needs no rows and changes nothing."""
+    target = _target(location)
     single = _is_file(location, target)
     if mode == "append" and single:
         raise fail("WriteFailed", f"rows cannot be added to the single file {target}", hint="name a folder instead")
-    if target.is_file() and not single:
-        raise fail("WriteFailed", f"{target} is a file, and the output would be a folder")
-    others = [] if single and target.is_file() else _visible(target)
-    foreign = next((entry for entry in others if not _is_data(entry, location)), None)
-    if foreign is not None:
-        message = f"{target} holds '{foreign.name}', which is no {location.source.type} data of an output"
-        raise fail("WriteFailed", message, hint="an output needs a folder of its own")
-    others = [entry for entry in others if not entry.name.startswith(prefix)]
+    if target.exists() and not (target.is_file() if single else target.is_dir()):
+        found = "a folder" if target.is_dir() else "a file" if target.is_file() else "a special file"
+        raise fail(
+            "WriteFailed",
+            f"{target} is {found}, and the output would be {'a file' if single else 'a folder'}",
+            hint="an output with the extension of its format is one file, any other is a folder; name another place",
+        )
+    if foreign := foreign_files(target):
+        raise in_the_way(target, foreign)
+    others = _others(target, f"{output}-")
     if mode == "error" and (others or target.is_file()):
         raise fail("WriteFailed", f"{target} is already there", hint="the output's mode is error")
-    if mode == "append" and others:
-        _refuse_other_columns(spark, frame, location, target)
 
 
-def _visible(folder: Path) -> list[Path]:
+def _is_of_format(file: Path, format: str) -> bool:
+    """True if a data file is of the format, compressed or not: `x.csv.gz`, `x.snappy.parquet`."""
+    return any(names_one_file(format, f"x{suffix}") for suffix in file.suffixes)
+
+
+def _others(folder: Path, prefix: str) -> list[Path]:
+    """The files in a folder that are not of the output itself."""
     entries = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [entry for entry in entries if not entry.name.startswith(".") and entry.name != "_SUCCESS"]
+    return [entry for entry in entries if not entry.name.startswith(prefix)]
 
 
-def _is_data(entry: Path, location: Location) -> bool:
-    """A file of the format, maybe compressed, or a folder for one value of a column."""
-    endings = _EXTENSIONS[location.source.type]
-    return "=" in entry.name if entry.is_dir() else any(suffix.lower() in endings for suffix in entry.suffixes)
-
-
-def _refuse_other_columns(spark: SparkSession, frame: DataFrame, location: Location, target: Path) -> None:
-    """Rows with other columns beside the old ones would make the whole folder unreadable. JSON names its own."""
-    if location.source.type == "json":
+def _refuse_other_columns(spark: SparkSession, frame: DataFrame, location: Location, target: Path, prefix: str) -> None:
+    """Rows in another format or with other columns would make the whole folder unreadable. JSON names its columns."""
+    others = _others(target, prefix)
+    strange = [entry.name for entry in others if not _is_of_format(entry, location.source.type)]
+    if strange:
+        raise fail(
+            "WriteFailed",
+            f"rows cannot be added to {target} as {location.source.type}: it contains '{strange[0]}'",
+            hint="write to another folder, or in the format of its files",
+        )
+    if location.source.type == "json" or not others:
         return
     reader = spark.read.format(location.source.type).options(**read_options(location))
     there, here = reader.load(exactly(str(target))).schema, frame.schema

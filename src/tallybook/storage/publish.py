@@ -1,7 +1,8 @@
-"""Putting a finished file or folder in its place in one step, on a local file system.
+"""Puts a finished file or folder in its place in one step, on a local file system.
 
-Everything beside the target that belongs to a write under way is hidden and starts with `.NAME.tallybook-`. It is
-touched only while the target's lock is held, so what is found there then was left by a killed run.
+What belongs to a write under way is hidden next to the target: a lock, and folders whose names carry the run and the
+operation. They are touched only while the lock is held, so a folder found there then was left by a killed run. Nothing
+is removed by the name of its folder alone: only files that Spark or an output has named are.
 See docs/decisions/0003-publishing-plain-files.md.
 """
 
@@ -11,66 +12,81 @@ import ctypes
 import errno
 import fcntl
 import os
+import re
 import shutil
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tallybook.storage.ownership import OUTPUT_NAME, is_own_file
+
 _AT_FDCWD = -100
 _EXCHANGE = 2
 _UNSUPPORTED = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+_ASIDE = "-old"
+_STAGING = re.compile(rf"{OUTPUT_NAME}-[0-9a-f]{{32}}({_ASIDE})?")
+_OF_SPARK = re.compile(r"part-\d+-[^/]*|_SUCCESS|_temporary|\.[^/]+\.crc")
 
 
-def beside(target: Path, what: str) -> Path:
+def sibling(target: Path, name: str) -> Path:
     """A hidden place next to the target, on the same file system."""
-    return target.with_name(f".{target.name}.tallybook-{what}")
+    return target.with_name(f".{target.name}.tallybook-{name}")
 
 
 @contextmanager
-def alone(target: Path) -> Iterator[None]:
-    """Hold the target's lock, waiting for others; first mend and clear what a killed run left behind.
+def locked(target: Path) -> Iterator[None]:
+    """Hold the target's lock, waiting for others; first repair and clear what a killed run left behind.
 
-    The lock file goes when the work is done, so one that was waited for may be gone by then and is opened again.
+    The lock file is removed when the work is done, so one that was waited for may be gone by then and is opened again.
+    A file of that name with something in it is not ours: it serves as a lock and stays as it is.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    lock = beside(target, "lock")
+    lock = sibling(target, "lock")
     while True:
-        with lock.open("w") as handle:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise FileExistsError(errno.EEXIST, "the lock of the output cannot be a special file", str(lock))
             fcntl.flock(handle, fcntl.LOCK_EX)
-            if not (lock.exists() and os.path.samestat(os.fstat(handle.fileno()), lock.stat())):
+            if not (lock.exists() and os.path.samestat(os.fstat(handle), lock.stat())):
                 continue
             try:
-                _recover(target, lock)
+                _recover(target)
                 yield
             finally:
-                lock.unlink()
+                if not os.fstat(handle).st_size:
+                    lock.unlink(missing_ok=True)
             return
+        finally:
+            os.close(handle)
 
 
 def publish(ready: Path, target: Path) -> None:
-    """Put what is ready in the target's place; a reader of the target sees all of the old or all of the new.
+    """Put a finished file or folder in the target's place; a reader sees all of the old or all of the new.
 
-    Where the file system cannot exchange two names, the old content steps aside first: for a moment there is
-    nothing, and after a kill in that moment the next write brings it back.
+    Where the file system cannot exchange two names, the old folder steps aside first: for a moment there is nothing,
+    and after a kill in that moment the next write brings it back.
     """
-    if not target.exists() or (target.is_file() and ready.is_file()):
+    if ready.is_file():
         ready.replace(target)
-    elif not _exchange(ready, target):
-        target.rename(beside(target, "aside"))
+    elif not target.exists():
         ready.rename(target)
-        remove(beside(target, "aside"))
+    elif _exchange(ready, target):
+        _give_back(ready, target)
+    else:
+        aside = ready.with_name(ready.name + _ASIDE)
+        target.rename(aside)
+        ready.rename(target)
+        _give_back(aside, target)
 
 
 def link_into(source: Path, folder: Path, except_prefix: str) -> None:
-    """Give the files of one folder a second name in another, but for those whose name has the prefix."""
-    shutil.copytree(
-        source,
-        folder,
-        copy_function=_link,
-        dirs_exist_ok=True,
-        ignore=lambda _, names: [name for name in names if name.startswith(except_prefix)],
-    )
+    """Give the files that outputs have written into one folder a second name in another, except those of one output."""
+    for entry in source.iterdir():
+        if is_own_file(entry) and not entry.name.startswith(except_prefix):
+            _link(str(entry), str(folder / entry.name))
 
 
 def remove(path: Path) -> None:
@@ -81,13 +97,41 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _recover(target: Path, lock: Path) -> None:
-    aside = beside(target, "aside")
-    if aside.exists() and not target.exists():
-        aside.rename(target)
-    for path in list(target.parent.iterdir()):
-        if path.name.startswith(beside(target, "").name) and path != lock:
-            remove(path)
+def clear(folder: Path) -> list[Path]:
+    """Remove what Spark or an output has written into a folder, and the folder if nothing else is in it.
+
+    Returns what else is in it.
+    """
+    if not folder.is_dir() or folder.is_symlink():
+        return []
+    others = []
+    for entry in list(folder.iterdir()):
+        if is_own_file(entry) or (_OF_SPARK.fullmatch(entry.name) and not entry.is_symlink()):
+            remove(entry)
+        else:
+            others.append(entry)
+    if not others:
+        folder.rmdir()
+    return others
+
+
+def _give_back(old: Path, target: Path) -> None:
+    """Clear the folder that was replaced. What somebody has put there at the last moment goes on to the new folder."""
+    for entry in clear(old):
+        entry.rename(target / entry.name)
+    if old.exists():
+        old.rmdir()
+
+
+def _recover(target: Path) -> None:
+    """Bring back a folder that had stepped aside, and clear what was staged."""
+    prefix = sibling(target, "").name
+    left = [path for path in target.parent.iterdir() if path.name.startswith(prefix)]
+    for path in sorted(path for path in left if _STAGING.fullmatch(path.name.removeprefix(prefix))):
+        if path.name.endswith(_ASIDE) and path.is_dir() and not os.path.lexists(target):
+            path.rename(target)
+        else:
+            clear(path)
 
 
 def _link(source: str, destination: str) -> None:

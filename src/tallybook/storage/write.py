@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Literal
 
@@ -9,10 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tallybook.errors import fail
 from tallybook.model.location import Location
-from tallybook.storage.commit import write_delta
+from tallybook.storage.base import local_path
+from tallybook.storage.commit import refuse_folder, write_delta
 from tallybook.storage.delta import table_root
 from tallybook.storage.guard import UNGUARDED, Guard
-from tallybook.storage.plain import write_plain
+from tallybook.storage.ownership import output_name
+from tallybook.storage.plain import refuse_files, write_plain
 from tallybook.storage.stage import Written
 
 WriteMode = Literal["overwrite", "append", "error"]
@@ -34,21 +37,39 @@ def write(
     A failure inside the frame's own computation comes out as Spark raised it; everything about the destination is
     a WriteFailed.
     """
-    match location.source.type:
-        case "delta":
-            return write_delta(spark, frame, location, mode=mode, run_id=run_id, seq=seq, guard=guard)
-        case "spark_catalog" | "database":
-            raise fail(
-                "WriteFailed",
-                f"datasource '{location.source.id}' is of type {location.source.type}, which cannot be written yet",
-                hint="write to a datasource of type delta; Spark and databases can read it from there",
-            )
+    refuse_place(location, mode=mode, run_id=run_id, seq=seq)
+    if location.source.type == "delta":
+        return write_delta(spark, frame, location, mode=mode, run_id=run_id, seq=seq, guard=guard)
     return write_plain(spark, frame, location, mode=mode, run_id=run_id, seq=seq, guard=guard)
+
+
+def refuse_place(location: Location, *, mode: WriteMode, run_id: str, seq: int) -> None:
+    """WriteFailed if what is at the place forbids the output. Needs no rows and changes nothing."""
+    if location.source.type in ("spark_catalog", "database"):
+        raise fail(
+            "WriteFailed",
+            f"datasource '{location.source.id}' is of type {location.source.type}, which cannot be written yet",
+            hint="write to a datasource of type delta; Spark and databases can read it from there",
+        )
+    local = local_path(location)
+    if local is not None and os.path.realpath(local) != os.path.normpath(local):
+        raise fail(
+            "WriteFailed",
+            f"{local} leads to {os.path.realpath(local)} through a link that was not there when the run was planned",
+            hint="run again",
+        )
+    try:
+        if location.source.type == "delta":
+            refuse_folder(location)
+        else:
+            refuse_files(location, mode, output_name(run_id, seq))
+    except OSError as error:
+        raise fail("WriteFailed", f"{location} could not be written: {error}") from error
 
 
 def written_by(location: Location, run_id: str, seq: int) -> Location:
     """Where the rows of one output lie in a place that others add to: its files carry its name."""
     if location.source.type != "delta":
-        return replace(location, target=f"{location.target.rstrip('/')}/{run_id}-{seq}-*")
+        return replace(location, target=f"{location.target.rstrip('/')}/{output_name(run_id, seq)}-*")
     files = location.source.model_copy(update={"type": "parquet"})
-    return replace(location, source=files, target=f"{table_root(location)}/{run_id}-{seq}/*", version=None)
+    return replace(location, source=files, target=f"{table_root(location)}/{output_name(run_id, seq)}/*", version=None)

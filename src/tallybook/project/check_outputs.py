@@ -1,0 +1,158 @@
+"""What can be wrong with the outputs of a project: where they write, and what they register."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tallybook.errors import Problem, RunError, did_you_mean
+from tallybook.model.columns import UNKNOWN
+from tallybook.model.datasource import FileSource, format_of, names_one_file
+from tallybook.operations.base import Step
+from tallybook.operations.output import Destination, OutputStep
+from tallybook.project.bind import BoundProject
+from tallybook.project.catalog import registered_dataset
+from tallybook.project.checked import Checked
+from tallybook.project.entities import Part
+from tallybook.project.load import ProjectEntry
+from tallybook.resolve.destination import path_to_write, table_to_write
+from tallybook.resolve.overlap import Area, area
+from tallybook.resolve.render import check_template, symbolic
+
+
+def index_of(entry: ProjectEntry, step: Step) -> int:
+    return next(
+        i for i, operation in enumerate(entry.operations) if operation is not None and operation.seq == step.seq
+    )
+
+
+def check_outputs(bound: BoundProject, entry: ProjectEntry, checked: Checked) -> Iterator[Problem]:
+    """Destinations exist, render and do not collide; registered datasets become known to the projects after this
+    one."""
+    earlier: list[Writes] = []
+    for step in bound.steps:
+        if not isinstance(step, OutputStep):
+            continue
+        index = index_of(entry, step)
+        here = entry.part.below("operations", index, "arguments", "destination")
+        facts = {"project": entry.head.id, "seq": step.seq, "operation": step.name}
+        destination = step.destination
+        sources = checked.definitions.datasources
+        if destination.datasource_id is not None and not checked.knows(destination.datasource_id, sources):
+            message = f"there is no datasource '{destination.datasource_id}'"
+            hint = did_you_mean(destination.datasource_id, sources)
+            yield here.problem(("datasource_id",), "DataSourceNotFound", message, hint).within(**facts)
+        templates = {"table": destination.table, "location": destination.location and destination.location.path}
+        for key, template in templates.items():
+            longer = here.find((key, "path")) in here.document.nodes
+            steps = (key, "path") if longer else (key,)
+            for problem in check_template(here.text(steps) or template) if template else ():
+                yield here.locate(problem, *steps).within(**facts)
+        for problem in _check_place(step, bound, checked, earlier):
+            yield here.locate(problem, "location" if destination.location else "table").within(**facts)
+        if step.register_as is not None:
+            yield from (problem.within(**facts) for problem in _check_history(destination, here, checked))
+            path = ("operations", index, "arguments", "register_as_dataset")
+            yield from (problem.within(**facts) for problem in _register(step, step.register_as, path, entry, checked))
+
+
+@dataclass(frozen=True)
+class Writes:
+    """An output and the place it writes to."""
+
+    step: OutputStep
+    format: str
+    area: Area
+
+
+_SHARED = {
+    "is": "the same place as",
+    "contains": "a folder around the place of",
+    "is inside": "a folder inside the place of",
+}
+
+
+def collision(later: Writes, earlier: Iterable[Writes]) -> Problem | None:
+    """Why an output cannot have its place, because of outputs before it; None if it can.
+
+    Rows may be added to what an earlier output wrote. Anything else would undo a part of the same run.
+    """
+    for other in earlier:
+        relation = later.area.relation(other.area)
+        if relation is None or (relation == "is" and later.step.mode == "append" and later.format == other.format):
+            continue
+        of_other = f"operation {other.step.seq} '{other.step.name}'"
+        hint = "give each output a place of its own"
+        if relation == "is" and later.format == other.format and not names_one_file(later.format, later.area.name):
+            hint += "; or let this one add its rows with `mode: append`"
+        return Problem("InvalidDestination", f"the output writes to {_SHARED[relation]} {of_other}", hint)
+    return None
+
+
+def _check_place(step: OutputStep, bound: BoundProject, checked: Checked, earlier: list[Writes]) -> Iterator[Problem]:
+    """Why an output cannot write to its place, whatever the period. Adds it to the earlier ones."""
+    destination, root, input = step.destination, checked.definitions.root, bound.input
+    template = destination.location.path if destination.location is not None else destination.table or ""
+    both = destination.table is not None and destination.location is not None
+    if input is None or both or not template.strip() or check_template(template):
+        return
+    path = symbolic(template, input.table.name, input.dataset.id)
+    source = checked.definitions.datasources.get(destination.datasource_id or "")
+    try:
+        if destination.location is not None:
+            found = area(path_to_write(path, root))
+        elif source is None:
+            return
+        elif isinstance(source.entity, FileSource):
+            found = area(table_to_write(source.entity, path, root))
+        else:
+            found = Area(source.entity.id, (path,))
+    except RunError as error:
+        yield error.problem
+        return
+    writes = Writes(step, _format(destination, checked) or "", found)
+    if problem := collision(writes, earlier):
+        yield problem
+    earlier.append(writes)
+
+
+def _format(destination: Destination, checked: Checked) -> str | None:
+    """The format of a destination; None when its datasource is not known."""
+    if destination.location is not None:
+        return destination.location.format or format_of(destination.location.path)
+    source = checked.definitions.datasources.get(destination.datasource_id or "")
+    return None if source is None else source.entity.type
+
+
+def _check_history(destination: Destination, here: Part, checked: Checked) -> Iterator[Problem]:
+    """A registered dataset version reads its own rows forever, which only a format that keeps its versions can do."""
+    format = _format(destination, checked)
+    if format is None:
+        return
+    if format != "delta":
+        yield here.problem(
+            () if destination.location is None else ("location",),
+            "InvalidDestination",
+            f"the output is registered as a dataset, but {format} keeps no older versions of its rows",
+            "write to a datasource of type delta or to a location with `format: delta`, or leave out "
+            "`register_as_dataset`",
+        )
+
+
+def _register(
+    step: OutputStep, name: str, path: tuple[str | int, ...], entry: ProjectEntry, checked: Checked
+) -> Iterator[Problem]:
+    """Makes the dataset known. Where the schema has gaps because of other problems, so has the dataset."""
+    if name in checked.definitions.datasets:
+        other = checked.definitions.datasets[name].part.place(("id",))
+        message = f"the dataset '{name}' is defined at {other} already"
+        yield entry.part.problem(path, "DuplicateId", message, "register under another name")
+        return
+    if not step.registered_columns:
+        message = f"the dataset '{name}' would have system columns only"
+        yield entry.part.problem(path, "InvalidSchema", message, "write at least one other column")
+        return
+    if name not in checked.catalog.versions:
+        checked.catalog.add(registered_dataset(step))
+        if step.before.open or UNKNOWN in step.registered_columns.values():
+            checked.catalog.open.add(name)

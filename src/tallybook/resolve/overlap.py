@@ -1,0 +1,180 @@
+"""Tells whether two places are the same, or one is inside the other, whatever names they go by.
+
+Places of this machine are compared by their real paths, and by the identity of the folders on the way: a bind mount
+gives one folder two paths that no link connects. A place that is read may be a pattern; it is compared segment by
+segment, so `data/*.csv` covers `data/new.csv` before that file exists.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+from tallybook.model.location import local_target
+
+Relation = Literal["is", "contains", "is inside"]
+Segment = str | re.Pattern[str]
+_SAME_STORE = {"s3": "s3a", "s3n": "s3a", "abfs": "abfss", "wasb": "wasbs"}
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):(//(?P<host>[^/]*))?")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_WILD = re.compile(r"[*?]|\[[^]]+\]")
+
+
+@dataclass(frozen=True)
+class Area:
+    """A file or folder with all that is in it; with patterns among its segments, every one that fits."""
+
+    store: str
+    """What the path begins at: empty for this machine, `s3a://bucket` for an object store."""
+    segments: tuple[Segment, ...]
+
+    @property
+    def name(self) -> str:
+        """The last segment."""
+        return str(self.segments[-1]) if self.segments else ""
+
+    @cached_property
+    def anchors(self) -> dict[tuple[int, int] | None, int]:
+        """The folders on the way that exist, by identity, and how many segments lead to each."""
+        found: dict[tuple[int, int] | None, int] = {None: 0}
+        path = Path("/")
+        for depth, segment in enumerate(self.segments if not self.store else (), 1):
+            if not isinstance(segment, str):
+                break
+            path /= segment
+            try:
+                status = path.stat()
+            except OSError:
+                break
+            if status.st_ino:
+                found[status.st_dev, status.st_ino] = depth
+        return found
+
+    def relation(self, other: Area) -> Relation | None:
+        """How this area stands to another; None if they have nothing in common."""
+        if self.store != other.store:
+            return None
+        for identity in self.anchors.keys() & other.anchors.keys():
+            ours, theirs = self.segments[self.anchors[identity] :], other.segments[other.anchors[identity] :]
+            if all(_fits(one, another) for one, another in zip(ours, theirs, strict=False)):
+                return "is" if len(ours) == len(theirs) else "contains" if len(ours) < len(theirs) else "is inside"
+        return None
+
+
+def area(target: str) -> Area:
+    """The area of a path or url that stands for itself; links are followed."""
+    local = local_target(target)
+    if local is not None:
+        return Area("", _split(os.path.realpath(local)))
+    store, path = _store(target)
+    return Area(store, _split(posixpath.normpath(path)))
+
+
+def areas_read(pattern: str) -> Iterator[Area]:
+    """The areas that reading a path, url or pattern reaches; a backslash makes the next character stand for itself.
+
+    Links below a folder count as well: a file that is read through one is read where it really is.
+    """
+    store, path = _store(pattern)
+    for text in _alternatives(path):
+        segments = tuple(map(_segment, _split(posixpath.normpath(text))))
+        if store:
+            yield Area(store, segments)
+            continue
+        fixed = next((index for index, each in enumerate(segments) if not isinstance(each, str)), len(segments))
+        start = os.path.realpath("/" + "/".join(map(str, segments[:fixed])))
+        yield Area("", (*_split(start), *segments[fixed:]))
+        seen: set[str] = set()
+        for found in _matches(start, segments[fixed:]):
+            yield from map(area, _links(found, seen))
+
+
+def _store(target: str) -> tuple[str, str]:
+    """A target in two: the store, empty for this machine, and the path in it."""
+    match = _URL.match(target)
+    if match is None or match["scheme"].lower() == "file":
+        return "", target[match.end() :] if match else target
+    scheme = match["scheme"].lower()
+    return f"{_SAME_STORE.get(scheme, scheme)}://{match['host'] or ''}", target[match.end() :]
+
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    """The pattern once for each choice of its `{a,b}`."""
+    opened, parts, depth = -1, [0], 0
+    index = 0
+    while index < len(pattern):
+        letter = pattern[index]
+        if letter == "{":
+            depth += 1
+            if depth == 1:
+                opened, parts = index, [index + 1]
+        elif letter == "," and depth == 1:
+            parts.append(index + 1)
+        elif letter == "}" and depth:
+            depth -= 1
+            if depth == 0:
+                parts.append(index + 1)
+                for start, end in pairwise(parts):
+                    yield from _alternatives(pattern[:opened] + pattern[start : end - 1] + pattern[index + 1 :])
+                return
+        index += 2 if letter == "\\" else 1
+    yield pattern
+
+
+def _segment(text: str) -> Segment:
+    """A segment as Spark's readers take it: a name, or a pattern of names."""
+    if not _WILD.search(_ESCAPED.sub("", text)):
+        return _ESCAPED.sub(r"\1", text)
+    meaning_itself = _ESCAPED.sub(lambda match: f"[{match[1]}]" if match[1] in "*?[" else match[1], text)
+    return re.compile(fnmatch.translate(meaning_itself.replace("[^", "[!")))
+
+
+def _matches(path: str, rest: Sequence[Segment]) -> Iterator[str]:
+    """The paths that exist and fit."""
+    if not rest:
+        yield path
+        return
+    segment = rest[0]
+    for name in [segment] if isinstance(segment, str) else [entry.name for entry in _entries(path)]:
+        if isinstance(segment, str) or segment.fullmatch(name):
+            yield from _matches(f"{path.rstrip('/')}/{name}", rest[1:])
+
+
+def _links(path: str, seen: set[str]) -> Iterator[str]:
+    """Where the links at and below a path lead, and those below what they lead to."""
+    waiting = [path]
+    while waiting:
+        path = waiting.pop()
+        real = os.path.realpath(path)
+        if real != path:
+            yield real
+        if real not in seen:
+            seen.add(real)
+            waiting += [entry.path for entry in _entries(real) if entry.is_symlink() or entry.is_dir()]
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    """What is in a folder and not hidden from Spark's readers."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry for entry in entries if not entry.name.startswith((".", "_")) or "=" in entry.name]
+    except OSError:
+        return []
+
+
+def _fits(one: Segment, other: Segment) -> bool:
+    if isinstance(one, str):
+        return one == other if isinstance(other, str) else other.fullmatch(one) is not None
+    return one.fullmatch(other) is not None if isinstance(other, str) else True
+
+
+def _split(path: str) -> tuple[str, ...]:
+    return tuple(part for part in path.split("/") if part)
