@@ -16,7 +16,6 @@ from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
 from tallybook.storage import base, read, read_all
-from tallybook.storage.files import stated_columns
 
 
 def save(path, **columns):
@@ -85,7 +84,7 @@ def test_a_column_missing_in_one_of_the_files(refused, rows, place, table, tmp_p
 
 
 def test_files_elsewhere_are_asked_through_spark(monkeypatch, refused, place, table, tmp_path):
-    monkeypatch.setattr("tallybook.storage.files._readable_here", lambda files: False)
+    monkeypatch.setattr("tallybook.storage.scan_columnar._readable_here", lambda paths: False)
     save(tmp_path / "a [1]/a.parquet", id=[1], note=["x"])
     file = save(tmp_path / "a [1]/b.parquet", id=[2])
     problem = refused(place("parquet", tmp_path / "a \\[1\\]"), table(id="integer", note="string"))
@@ -202,19 +201,3 @@ def test_databases_are_not_read_yet(spark, table):
     source = DatabaseSource(id="erp", type="database", options=DatabaseOptions(url="postgresql://erp"))
     with pytest.raises(RunError, match="cannot be read yet"):
         read(spark, Location(source, "orders"), table(id="integer"))
-
-
-def test_the_columns_spark_has_written_into_its_files(spark, rows, place, table, tmp_path):
-    frame = spark.range(1).selectExpr("id", "'x' AS name", "DATE '2026-01-31' AS day", "1.50BD AS amount", "NULL AS no")
-    frame = frame.withColumn("no", frame["no"].cast("timestamp_ntz"))
-    frame.write.parquet(str(tmp_path / "spark"))
-    stated = stated_columns(place("parquet", tmp_path / "spark"))
-    assert (
-        stated is not None
-        and stated.simpleString() == spark.read.parquet(str(tmp_path / "spark")).schema.simpleString()
-    )
-    save(tmp_path / "arrow/a.parquet", id=[1])
-    assert stated_columns(place("parquet", tmp_path / "arrow")) is None
-    save(tmp_path / "spark/z.parquet", id=[1], name=["y"])
-    with_both = place("parquet", tmp_path / "spark")
-    assert sorted(rows(with_both, table(id="integer", name="string"))) == [(0, "x"), (1, "y")]

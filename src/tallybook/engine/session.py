@@ -32,6 +32,8 @@ NEEDS = {
     "spark.sql.lateralColumnAlias.enableImplicitResolution": ("false",),
     "spark.sql.files.ignoreCorruptFiles": ("false",),
     "spark.sql.files.ignoreMissingFiles": ("false",),
+    "spark.sql.parquet.datetimeRebaseModeInWrite": ("CORRECTED",),
+    "spark.sql.orc.impl": ("native",),
 }
 """The settings results depend on, each with the values that mean the same; the first is the one we set."""
 

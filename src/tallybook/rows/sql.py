@@ -16,9 +16,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tallybook.expressions.compile import type_name
-from tallybook.expressions.tree import quote
-from tallybook.model.columns import INTERNAL, ColumnType
+from tallybook.expressions.compile import quote, type_name
+from tallybook.model.columns import ColumnType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,7 +51,7 @@ def internal(name: str) -> str:
 
     It is always quoted in SQL, with `name`.
     """
-    return f"{INTERNAL}{name}"
+    return f"tallybook:{name}"
 
 
 def text(value: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -64,6 +64,7 @@ class Scan:
 
     `types` holds the columns looked for that are there; those in `text` are still to be parsed. `known` are the names
     of all columns there. `broken` says, as text, what is wrong with a row as a whole, and is NULL on good rows.
+    `doubts` names for a column the value that says why it cannot be trusted, and is NULL on good rows.
     """
 
     source: DataFrame
@@ -73,6 +74,7 @@ class Scan:
     files: tuple[str, ...] = ()
     text: frozenset[str] = frozenset()
     broken: Column | None = None
+    doubts: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def frame(self) -> DataFrame:

@@ -43,9 +43,17 @@ def _offenders(found: Scan, field: Field, whole_row: bool) -> list[Row]:
     else:
         no_value = given.isNull() if not field.nullable else F.lit(False)
         bad, shown = no_value | (given.isNotNull() & converted(field, found).isNull()), given.cast("string")
+        if field.physical in found.doubts:
+            doubt = quoted(found.doubts[field.physical])
+            bad, shown = (
+                bad | doubt.isNotNull(),
+                F.concat(shown, F.coalesce(F.concat(F.lit(" ("), doubt, F.lit(")")), F.lit(""))),
+            )
     rows = _numbered(found).where(bad)
     cut = F.substring(shown, 1, _SHOWN_CHARACTERS)
-    return rows.select(F.col(FILE).alias("file"), F.col(ROW).alias("row"), cut.alias("shown"), given).take(_SHOWN)
+    return rows.select(
+        F.col(FILE).alias("file"), F.col(ROW).alias("row"), cut.alias("shown"), given.cast("string")
+    ).take(_SHOWN)
 
 
 def _numbered(found: Scan) -> DataFrame:

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import unquote
 
-import pyarrow as pa
-from pyarrow import orc
-from pyarrow import parquet as pq
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as T
 
-from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.storage.base import local_path
 
 _THREADS = 16
 _GLOB = frozenset("\\[]{}*?")
-_STATED = b"org.apache.spark.sql.parquet.row.metadata"
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
 
 
@@ -96,20 +89,19 @@ def condition(error: Exception) -> str | None:
 def same_columns(
     spark: SparkSession, location: Location, files: Sequence[str], **options: object
 ) -> list[tuple[str, ...]]:
-    """The files grouped by their columns (of CSV: by their header), because Spark looks at the first file only and
-    would fill what another file lacks with NULL.
+    """The CSV files grouped by their header, because Spark looks at the first file only and would fill what another
+    file lacks with NULL.
 
-    Local files are asked here: a footer or a line each, many at a time. Files elsewhere are asked through Spark, one
+    Local files are asked here: a line each, many at a time. Files elsewhere are asked through Spark, one
     small request each, also many at a time: slower, but it needs no second set of credentials.
     """
     if len(files) < 2:
         return [tuple(files)] if files else []
-    format = location.source.type
     with ThreadPoolExecutor(_THREADS) as pool:
         if _readable_here(files):
-            shapes = list(pool.map(lambda file: _local_shape(format, plain(file)), files))
+            shapes = list(pool.map(lambda file: _local_shape(plain(file)), files))
         else:
-            reader = spark.read.format(format).options(**options)  # type: ignore[arg-type]  # any plain value
+            reader = spark.read.format(location.source.type).options(**options)  # type: ignore[arg-type]  # any plain value
             shapes = list(pool.map(lambda path: reader.load(path).schema.simpleString(), as_paths(files)))
     groups: dict[str, list[str]] = {}
     for shape, file in zip(shapes, files, strict=True):
@@ -129,18 +121,6 @@ def header_here(file: str, delimiter: str) -> list[str] | None:
     return [name or f"_c{index}" for index, name in enumerate(record)]
 
 
-def stated_columns(location: Location) -> T.StructType | None:
-    """The columns that Spark, where it was Spark, has written into the first of the local Parquet files: what it would
-    find there itself, but with a job of its own. None when they are not to be seen here."""
-    local = local_path(location)
-    if location.source.type != "parquet" or local is None:
-        return None
-    path = Path(local)
-    file = path if path.is_file() else min(path.glob("[!._]*.parquet"), default=None)
-    stated = ((pq.read_schema(file).metadata or {}) if file else {}).get(_STATED)
-    return None if stated is None else T.StructType.fromJson(json.loads(stated))
-
-
 def _readable_here(files: Sequence[str]) -> bool:
     """Local, uncompressed, and seen by this process too: with Spark Connect the server may be another machine."""
     return all(
@@ -148,12 +128,6 @@ def _readable_here(files: Sequence[str]) -> bool:
     )
 
 
-def _local_shape(format: str, path: str) -> str:
-    if format == "csv":
-        with Path(path).open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            return file.readline().rstrip("\r\n")
-    try:
-        schema = pq.read_schema(path) if format == "parquet" else orc.ORCFile(path).schema
-    except (pa.ArrowException, OSError) as error:
-        raise fail("DataLoadError", f"{path} is not a readable {format} file: {error}") from error
-    return "\n".join(f"{field.name} {field.type}" for field in schema)
+def _local_shape(path: str) -> str:
+    with Path(path).open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        return file.readline().rstrip("\r\n")

@@ -17,7 +17,7 @@ from pyspark.sql import types as T
 
 from tallybook.errors import RunError, did_you_mean, fail
 from tallybook.expressions.compile import spark_type
-from tallybook.model.columns import PERIOD, folded
+from tallybook.model.columns import PERIOD
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.rows import sql
@@ -27,7 +27,8 @@ from tallybook.storage.base import Field, Scan, fields_of, quoted
 from tallybook.storage.catalog import scan_table
 from tallybook.storage.delta import scan_delta
 from tallybook.storage.files import plain
-from tallybook.storage.scan import scan_files
+from tallybook.storage.scan import scan_text
+from tallybook.storage.scan_columnar import scan_columnar
 from tallybook.storage.types import from_text, widens
 
 _EXPANDED_BY_HADOOP = re.compile(r"\$\{(env\.[^ $}]*|[^ $}:]+)\}")
@@ -71,7 +72,9 @@ def scan(spark: SparkSession, location: Location, fields: Sequence[Field], first
             return scan_table(spark, location, fields, first)
         case "database":
             raise _not_yet(location)
-    return scan_files(spark, location, fields, first)
+        case "parquet" | "orc":
+            return scan_columnar(spark, location, fields, first)
+    return scan_text(spark, location, fields)
 
 
 def _not_yet(location: Location) -> RunError:
@@ -121,7 +124,7 @@ def _rendered_period(found: Scan, fields: Sequence[Field], location: Location, t
 def _as_it_lies(field: Field, found: Scan) -> bool:
     """Whether nothing has to be converted and nothing can be wrong."""
     same = field.physical not in found.text and found.types[field.physical] == spark_type(field.type)
-    return same and field.nullable and found.broken is None
+    return same and field.nullable and found.broken is None and field.physical not in found.doubts
 
 
 def present(field: Field, found: Scan, location: Location, table: Table) -> bool:
@@ -131,11 +134,6 @@ def present(field: Field, found: Scan, location: Location, table: Table) -> bool
         if field.required:
             message = f"{where} has no column '{field.physical}' of table '{table.name}'"
             raise fail("SchemaMismatch", message, hint=did_you_mean(field.physical, found.known))
-        other = next((name for name in found.known if folded(name) == folded(field.physical)), None)
-        if other is not None:
-            message = f"{where} has a column '{other}', which differs from '{field.physical}' by case only"
-            hint = f"'{field.physical}' is a system column; rename the column in the data"
-            raise fail("SchemaMismatch", message, hint=hint)
         return False
     if location.source.type not in ("csv", "json") and _EXPANDED_BY_HADOOP.search(field.physical):
         raise fail(
@@ -145,7 +143,8 @@ def present(field: Field, found: Scan, location: Location, table: Table) -> bool
             hint="rename the column in the data",
         )
     type = found.types[field.physical]
-    if field.physical not in found.text and not widens(type, field.type):
+    any_text = field.physical in found.text and isinstance(type, T.StringType)
+    if not any_text and not widens(type, field.type):
         raise fail(
             "SchemaMismatch",
             f"column '{field.physical}' of {where} is {type.simpleString()}; table '{table.name}' declares "
@@ -169,6 +168,9 @@ def checked(field: Field, found: Scan, location: Location, table: Table) -> Colu
         value = F.coalesce(value, raising("DataLoadError", **facts, value=given.cast("string")))
     elif field.physical in found.text:
         value = F.coalesce(value, F.when(given.isNotNull(), raising("DataLoadError", **facts, value=given)))
+    if field.physical in found.doubts:
+        failure = raising("DataLoadError", **facts, value=given.cast("string"))
+        value = F.when(quoted(found.doubts[field.physical]).isNotNull(), failure).otherwise(value)
     if found.broken is not None:
         value = F.when(found.broken.isNotNull(), raising("DataLoadError", **facts, row=found.broken)).otherwise(value)
     return value

@@ -1,9 +1,9 @@
-"""Files of a format become rows: which files, which columns they have, and the Spark reader that fits."""
+"""CSV and JSON files become rows: which files, which columns they have, and the Spark reader that fits."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -11,99 +11,58 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tallybook.errors import fail
-from tallybook.model.columns import folded
 from tallybook.model.datasource import FileOptions
 from tallybook.model.location import Location
 from tallybook.rows import sql
-from tallybook.storage.base import FILE, ORIGIN, START, Field, Scan, positioned, quoted
+from tallybook.storage.base import FILE, ORIGIN, START, Field, Scan, quoted
 from tallybook.storage.failure import reason
 from tallybook.storage.files import (
     as_paths,
     as_pattern,
     header_here,
-    input_files,
-    is_pattern,
     list_files,
     plain,
     same_columns,
-    stated_columns,
 )
 from tallybook.storage.folders import check_layout, visible
+from tallybook.storage.load import load, texts
 
 _BROKEN = sql.internal("broken")
 _SAMPLE = 1000
 """So many JSON lines are looked at to learn which keys there are."""
 
 
-def scan_files(spark: SparkSession, location: Location, fields: Sequence[Field], first: int) -> tuple[Scan, ...]:
-    """The rows at a location, one Scan for each set of files with the same columns; none when nothing is there.
-
-    `first` is the ordinal of the first file among all that make up the table.
-    """
+def scan_text(spark: SparkSession, location: Location, fields: Sequence[Field]) -> tuple[Scan, ...]:
+    """The rows at a location, one Scan for each set of files with the same columns; none when nothing is there."""
     check_layout(spark, location)
-    opened = _open_at_once(spark, location) or _open_carefully(spark, location, fields)
-    files = sorted(file for each in opened for file in each.files)
-    ordinals = {file: first + index for index, file in enumerate(files)}
-    return tuple(_scan(spark, location, fields, each, ordinals) for each in opened)
-
-
-def _open_at_once(spark: SparkSession, location: Location) -> tuple[_Opened, ...]:
-    """Where one look of Spark is enough: columnar files that are all alike, in no folders named after values.
-
-    Nothing for everything else, and for everything that is wrong.
-    """
-    if location.source.type not in ("parquet", "orc"):
-        return ()
-    try:
-        reader = spark.read.format(location.source.type)
-        stated = stated_columns(location)
-        frame = (reader if stated is None else reader.schema(stated)).load(as_pattern(location))
-        files = input_files(frame)
-    except Exception:  # whatever it is, the careful way meets it again and can tell what it is
-        return ()
-    in_folders = any("=" in plain(file).rpartition("/")[0] for file in files)
-    if not files or in_folders or visible(location, files) != files or len(same_columns(spark, location, files)) > 1:
-        return ()
-    return (_Opened(frame, files, _Shape(frame.schema)),)
-
-
-def _open_carefully(spark: SparkSession, location: Location, fields: Sequence[Field]) -> tuple[_Opened, ...]:
     listed = list_files(spark, as_pattern(location))
     files = visible(location, listed)
     groups = [files] if files else []
-    if location.source.type in ("parquet", "orc") or _has_header(location):
+    if _has_header(location):
         groups = same_columns(spark, location, files, **read_options(location))
-    return tuple(_open(spark, location, fields, group, whole=group == listed) for group in groups)
+    opened = [_open(spark, location, fields, group, whole=group == listed) for group in groups]
+    return tuple(_scan(location, fields, each) for each in opened)
 
 
 def _open(
     spark: SparkSession, location: Location, fields: Sequence[Field], files: tuple[str, ...], *, whole: bool
 ) -> _Opened:
     shape = _shape(spark, location, fields, files)
-    frame, partitions = _load(spark, location, shape, None if whole else files)
-    if location.source.type == "parquet" and set(input_files(frame)) != set(files):  # positions count files
-        raise fail("DataLoadError", f"the files of {location} changed while they were opened", hint="run again")
+    paths = None if whole else [plain(file) for file in files]
+    frame, partitions = load(spark, location, shape.columns, read_options(location), paths)
     return _Opened(frame, files, shape, partitions)
 
 
-def _scan(
-    spark: SparkSession, location: Location, fields: Sequence[Field], opened: _Opened, ordinals: Mapping[str, int]
-) -> Scan:
+def _scan(location: Location, fields: Sequence[Field], opened: _Opened) -> Scan:
     frame, files, shape, partitions = opened.frame, opened.files, opened.shape, opened.partitions
     own = set(shape.columns.names)
     here = [f.physical for f in fields if f.physical in partitions or f.physical in own - shape.unexpected]
-    is_text = location.source.type in ("csv", "json")
     values = {n: _csv_value(location, n) if n in own else sql.name(n) for n in (*here, *shape.unexpected)}
-    if is_text:
-        values[_BROKEN] = sql.name(_BROKEN)
-    if location.source.type == "parquet":
-        frame, values = positioned(spark, frame, values | ORIGIN, {file: ordinals[file] for file in files})
-    else:
-        values |= {name: ORIGIN[name] for name in (FILE, START)}
+    values[_BROKEN] = sql.name(_BROKEN)
+    values |= {name: ORIGIN[name] for name in (FILE, START)}
     types = {name: opened.frame.schema[name].dataType for name in here}
     known = own.union(partitions, shape.others) - shape.unexpected - {_BROKEN}
-    text = frozenset(here if is_text else partitions)
-    return Scan(frame, values, types, frozenset(known), files, text, _broken_row(shape) if is_text else None)
+    return Scan(frame, values, types, frozenset(known), files, frozenset(here), _broken_row(shape))
 
 
 @dataclass(frozen=True)
@@ -125,24 +84,6 @@ class _Opened:
     shape: _Shape
     partitions: tuple[str, ...] = ()
     """The columns that stand in folder names."""
-
-
-def _load(
-    spark: SparkSession, location: Location, shape: _Shape, files: Sequence[str] | None
-) -> tuple[DataFrame, tuple[str, ...]]:
-    """The rows of a location, or of some of its files, and the columns that stand in folder names (`year=2026/`).
-
-    Those are read as text: Spark's guess would make 1 of `01`.
-    """
-    reader = spark.read.format(location.source.type).options(**read_options(location))
-    paths = [as_pattern(location)] if files is None else as_paths(files)
-    if files is not None and not is_pattern(location):
-        reader = reader.option("basePath", location.target)
-    frame = reader.schema(shape.columns).load(paths)
-    partitions = tuple(name for name in frame.columns if name not in shape.columns.names)
-    if partitions:
-        frame = reader.schema(T.StructType([*shape.columns.fields, *_texts(partitions)])).load(paths)
-    return frame, partitions
 
 
 def read_options(location: Location) -> dict[str, str | bool]:
@@ -185,7 +126,7 @@ def _shape(spark: SparkSession, location: Location, fields: Sequence[Field], fil
     if location.source.type == "json":
         return _json_shape(spark, location, fields)
     if location.source.type == "csv" and not _has_header(location):
-        return _Shape(T.StructType([*_texts([f.physical for f in fields if f.declared]), *_texts([_BROKEN])]))
+        return _Shape(T.StructType([*texts([f.physical for f in fields if f.declared]), *texts([_BROKEN])]))
     if _has_header(location) and (names := header_here(files[0], file_options(location).delimiter)) is not None:
         return _header_shape(files[0], names, frozenset(f.physical for f in fields))
     reader = spark.read.format(location.source.type).options(**read_options(location))
@@ -194,7 +135,7 @@ def _shape(spark: SparkSession, location: Location, fields: Sequence[Field], fil
     except Exception as error:  # Spark has no one error for "this is not such a file"
         message = f"{plain(files[0])} is not a readable {location.source.type} file: {reason(error)}"
         raise fail("DataLoadError", message) from error
-    return _Shape(T.StructType([*schema.fields, *_texts([_BROKEN])]) if location.source.type == "csv" else schema)
+    return _Shape(T.StructType([*schema.fields, *texts([_BROKEN])]))
 
 
 def _header_shape(file: str, names: Sequence[str], wanted: frozenset[str]) -> _Shape:
@@ -203,12 +144,12 @@ def _header_shape(file: str, names: Sequence[str], wanted: frozenset[str]) -> _S
     twice = next((name for name in names if name in wanted and names.count(name) > 1), None)
     if twice is not None:
         raise fail("SchemaMismatch", f"{plain(file)} has the column '{twice}' twice", hint="rename one of them")
-    alike = Counter(folded(name) for name in names)
+    alike = Counter(name.lower() for name in names)
     told_apart = (
-        name if name in wanted or alike[folded(name)] == 1 else sql.internal(str(index))
+        name if name in wanted or alike[name.lower()] == 1 else sql.internal(str(index))
         for index, name in enumerate(names)
     )
-    return _Shape(T.StructType(_texts([*told_apart, _BROKEN])), others=frozenset(names))
+    return _Shape(T.StructType(texts([*told_apart, _BROKEN])), others=frozenset(names))
 
 
 def _json_shape(spark: SparkSession, location: Location, fields: Sequence[Field]) -> _Shape:
@@ -221,19 +162,15 @@ def _json_shape(spark: SparkSession, location: Location, fields: Sequence[Field]
     sampled = lines.where(F.col("keys").isNotNull()).limit(_SAMPLE).select(F.explode("keys").alias("key"))
     keys = {str(row["key"]) for row in sampled.distinct().collect()}
     if not keys:
-        return _Shape(T.StructType(_texts([*dict.fromkeys(f.physical for f in fields), _BROKEN])))
+        return _Shape(T.StructType(texts([*dict.fromkeys(f.physical for f in fields), _BROKEN])))
     for field in fields:
         sought = field.required and field.physical not in keys
         if sought and lines.where(F.array_contains("keys", field.physical)).limit(1).count():
             keys.add(field.physical)
     names = {f.physical for f in fields}
     unexpected = {f.physical for f in fields if not f.required} - keys
-    columns = T.StructType(_texts([*sorted(keys & names | unexpected), _BROKEN]))
+    columns = T.StructType(texts([*sorted(keys & names | unexpected), _BROKEN]))
     return _Shape(columns, frozenset(unexpected), frozenset(keys - names))
-
-
-def _texts(names: Sequence[str]) -> list[T.StructField]:
-    return [T.StructField(name, T.StringType()) for name in names]
 
 
 def _csv_value(location: Location, name: str) -> str:

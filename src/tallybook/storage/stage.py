@@ -13,9 +13,11 @@ from pyspark.sql import types as T
 
 from tallybook.errors import fail
 from tallybook.model.location import Location
+from tallybook.rows.raising import parse_raised
 from tallybook.storage.base import quoted
 from tallybook.storage.failure import SPARK_ERRORS, refused_files
 from tallybook.storage.files import exactly, list_files
+from tallybook.storage.orc import check_time_zone, exact_in_orc
 from tallybook.storage.publish import remove
 from tallybook.storage.scan import file_options, read_options
 
@@ -54,13 +56,27 @@ def stage(
     and ORC that reads footers, for CSV and JSON the text just written; the rows are never computed again.
     """
     format = "parquet" if location.source.type == "delta" else location.source.type
-    ready = _as_csv(frame, file_options(location).null_value) if format == "csv" else frame
+    ready = frame
+    if format == "csv":
+        ready = _as_csv(frame, file_options(location).null_value)
+    elif format == "orc":
+        if any(isinstance(field.dataType, T.TimestampType) for field in frame.schema.fields):
+            check_time_zone(spark, "WriteFailed", f"{location} cannot be written")
+        ready = exact_in_orc(frame)
     whole = {"maxRecordsPerFile": "0"} if single else {}
     ready = ready.repartition(1) if single else ready
     try:
         ready.write.format(format).options(**_write_options(location), **whole).save(path)
         return (_footers(path) if format == "parquet" else ()) or _counted(spark, frame, location, format, path)
     except SPARK_ERRORS as error:
+        raised = parse_raised(str(error)) or {}
+        if raised.get("type") == "WriteFailed":
+            raise fail(
+                "WriteFailed",
+                f"{location} could not be written: column '{raised['column']}' has the value {raised['value']}, which "
+                "cannot be stored exactly in an ORC file",
+                hint="write Parquet or Delta instead",
+            ) from error
         refused = refused_files(error)
         if refused is None:
             raise

@@ -20,6 +20,8 @@ _SAFE_INTEGER_DIGITS = 18
 
 def widens(found: T.DataType, declared: ColumnType) -> bool:
     """Whether every value of the type found in the data is a value of the declared type."""
+    if isinstance(found, T.NullType):
+        return True
     digits = _INTEGER_DIGITS.get(found.__class__)
     match declared.kind:
         case "integer":

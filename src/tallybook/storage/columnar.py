@@ -1,0 +1,105 @@
+"""How Spark must read the columns of a Parquet or ORC file so that values come out as they are in the file.
+
+Spark believes what a footer claims about the columns, drops digits below a microsecond, and reads old dates in a
+calendar that the file may not use. `parquet` and `orc` look into the files themselves: they say what to ask Spark for,
+how to make the value of it, and which values cannot be trusted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import types as T
+
+from tallybook.errors import fail
+from tallybook.expressions.compile import FIRST_DAY, LAST_DAY
+from tallybook.rows import sql
+
+GREGORIAN_DAY = -141427
+"""1582-10-15 in days since 1970: from here on the Julian-Gregorian and the proleptic calendar agree."""
+UNKNOWN_CALENDAR = "the file does not say in which calendar it counts days before 1582-10-15"
+
+
+class UnreadableType(T.DataType):
+    """A type that no column can be declared with, under the name a message gives it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def simpleString(self) -> str:  # noqa: N802  # PySpark's name
+        return self.name
+
+
+@dataclass(frozen=True)
+class ColumnReading:
+    """How one column is read."""
+
+    type: T.DataType
+    """What the file has."""
+    read_as: T.DataType | None = None
+    """What Spark is asked for, where that is another type. A string is still to be parsed."""
+    value: str | None = None
+    """The value in SQL, where it is not the column as Spark reads it."""
+    doubt: str | None = None
+    """In SQL, why a value cannot be trusted; NULL for good values. None if all values are good."""
+
+    @property
+    def is_text(self) -> bool:
+        return isinstance(self.read_as, T.StringType)
+
+
+@dataclass(frozen=True)
+class FileReading:
+    """How the columns somebody asks for are read from a file, as far as it has them."""
+
+    columns: tuple[tuple[str, ColumnReading], ...]
+    options: tuple[tuple[str, str], ...] = ()
+    """Options of Spark's reader."""
+    names: frozenset[str] = field(default=frozenset(), compare=False)
+    """All columns of the file."""
+
+    @property
+    def schema(self) -> T.StructType:
+        """The columns Spark is asked for."""
+        asked = ((name, column.read_as or column.type) for name, column in self.columns)
+        readable = ((name, type) for name, type in asked if not isinstance(type, T.NullType | UnreadableType))
+        return T.StructType([T.StructField(name, type) for name, type in readable])
+
+
+def wanted_columns(file: str, names: Sequence[str], wanted: Iterable[str]) -> list[str]:
+    """The names of the columns that are wanted and there. One that Spark cannot tell from another is an error."""
+    alike = Counter(name.lower() for name in names)
+    here = [name for name in dict.fromkeys(names) if name in set(wanted)]
+    for name in here:
+        if alike[name.lower()] > 1:
+            twins = sorted({f"'{other}'" for other in names if other.lower() == name.lower()})
+            what = f"the column {twins[0]} twice" if len(twins) == 1 else f"the columns {' and '.join(twins)}"
+            raise fail(
+                "SchemaMismatch", f"{file} has {what}", hint="rename one of them; upper and lower case is not enough"
+            )
+    return here
+
+
+def first_doubt(*cases: tuple[str, str] | None) -> str | None:
+    """SQL that gives the reason of the first condition that is true, else NULL; None without conditions."""
+    whens = " ".join(f"WHEN {case[0]} THEN {sql.text(case[1])}" for case in cases if case)
+    return f"CASE {whens} END" if whens else None
+
+
+def out_of_years(column: str, type: T.DataType) -> tuple[str, str]:
+    """The case of a date or timestamp outside the years 1 to 9999."""
+    if isinstance(type, T.DateType):
+        low, high = f"DATE '{FIRST_DAY}'", f"DATE '{LAST_DAY}'"
+    else:
+        low, high = (
+            timestamp_literal(f"{FIRST_DAY} 00:00:00", type),
+            timestamp_literal(f"{LAST_DAY} 23:59:59.999999", type),
+        )
+    return f"NOT {column} BETWEEN {low} AND {high}", "it is outside the years 1 to 9999"
+
+
+def timestamp_literal(text: str, type: T.DataType) -> str:
+    """A UTC time in SQL, of the same type as the column it is compared with."""
+    return f"TIMESTAMP_NTZ '{text}'" if isinstance(type, T.TimestampNTZType) else f"TIMESTAMP_LTZ '{text}Z'"
