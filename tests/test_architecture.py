@@ -20,6 +20,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "tallybook"
 LEVELS: tuple[frozenset[str], ...] = tuple(
     frozenset(level.split())
     for level in (
+        "text",
         "source",
         "errors",
         "secrets",
@@ -54,6 +55,11 @@ NOT_EVERYWHERE = {"_jvm", "_jdf", "_jsc", "_sc", "rdd", "toPandas", "udf", "pand
 ACTIONS = {"collect", "take", "tail", "head", "show", "foreach", "foreachPartition", "toLocalIterator", "toArrow"}
 ACTIONS_WITHOUT_ARGUMENTS = {"count", "first", "isEmpty", "checkpoint", "localCheckpoint"}
 WRITERS = {"write", "writeTo", "writeStream"}
+
+PRINTER = "cli.screen"
+"""Whatever text reaches a terminal goes through it, because text of users can command a terminal."""
+PRINTERS = {"print", "pprint", "echo", "secho", "rprint", "print_exc", "print_exception", "print_json", "Console"}
+STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 
 
 @dataclass(frozen=True)
@@ -188,11 +194,28 @@ def actions(module: Module) -> Iterator[str]:
             yield f"{module.name}:{node.lineno} acts: {name}"
 
 
+def prints(module: Module) -> Iterator[str]:
+    """Printing, or touching the standard streams, anywhere but in the one printer."""
+    if module.name == PRINTER:
+        return
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in PRINTERS:
+                yield f"{module.name}:{node.lineno} prints: {name}"
+            case ast.Attribute(value=ast.Name(id="sys"), attr=name) if name in STREAMS:
+                yield f"{module.name}:{node.lineno} uses sys.{name}"
+            case ast.ImportFrom(module=source, names=names):
+                for imported in names:
+                    if imported.name in (STREAMS if source == "sys" else PRINTERS):
+                        yield f"{module.name}:{node.lineno} imports {imported.name}"
+
+
 Rule = Callable[[Module], Iterator[str]]
+RULES: tuple[Rule, ...] = (against_the_order, misplaced_spark, not_plain_spark, actions, prints)
 MODULES = load()
 
 
-@pytest.mark.parametrize("rule", [against_the_order, misplaced_spark, not_plain_spark, actions])
+@pytest.mark.parametrize("rule", RULES)
 def test_the_package_keeps_the_rule(rule: Rule) -> None:
     assert [breach for module in MODULES if module.name for breach in rule(module)] == []
 
@@ -247,6 +270,14 @@ def test_every_module_has_a_place() -> None:
         pytest.param(actions, "rows.joins", "frame.take(1)", id="take"),
         pytest.param(actions, "operations.output", "frame.write.parquet(path)", id="write"),
         pytest.param(actions, "operations.output", "frame.writeTo(table)", id="writeTo"),
+        pytest.param(prints, "cli.run", "print('x')", id="print"),
+        pytest.param(prints, "cli.run", "typer.echo('x')", id="echo"),
+        pytest.param(prints, "cli.run", "from typer import secho", id="imported"),
+        pytest.param(prints, "scenarios.report", "sys.stdout.write('x')", id="stream"),
+        pytest.param(prints, "scenarios.pytest_plugin", "stream = sys.stderr", id="stream by another name"),
+        pytest.param(prints, "cli.run", "from sys import stdout", id="stream imported"),
+        pytest.param(prints, "cli.run", "Console().log('x')", id="rich"),
+        pytest.param(prints, "cli.run", "traceback.print_exc()", id="traceback"),
     ],
 )
 def test_a_breach_is_found(rule: Rule, name: str, text: str) -> None:
@@ -263,12 +294,13 @@ def test_a_breach_is_found(rule: Rule, name: str, text: str) -> None:
         ("engine.pipeline", "frame.count()\nframe.write.parquet(path)"),
         ("rows.joins", "F.count('a')\nF.first(b)\n'text'.count('t')\n[].count(1)"),
         ("cli.run", "import tallybook.workspace\nfrom tallybook.errors import Problem"),
+        ("cli.screen", "import sys\nsys.stdout.write('x')"),
+        ("engine.java", "subprocess.run(command, stdout=PIPE).stdout\nfile.write('x')"),
     ],
 )
 def test_what_is_allowed_passes(name: str, text: str) -> None:
     module = Module(name, ast.parse(text))
-    rules = (against_the_order, misplaced_spark, not_plain_spark, actions)
-    assert [breach for rule in rules for breach in rule(module)] == []
+    assert [breach for rule in RULES for breach in rule(module)] == []
 
 
 def test_the_checker_and_the_command_line_load_no_spark() -> None:

@@ -18,10 +18,11 @@ import difflib
 import os
 import tempfile
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tallybook.source import Place
+from tallybook.text import Line, Marked, shortened, unstyled
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,8 @@ class Problem:
     code: str | None = None
     via: Place | None = None
     """For a problem inside a named selector: the place that used it."""
+    subject: str | None = None
+    """The id of what is missing, for a caller that knows more about it. It is not shown."""
 
     def __post_init__(self) -> None:
         if self.type not in PROBLEM_TYPES:
@@ -162,23 +165,31 @@ class Problem:
         always = ("type", "message", "file", "line", "column", "path")
         return {key: value for key, value in facts.items() if value is not None or key in always}
 
-    def __str__(self) -> str:
-        """The text a user reads: place and type, message, the line with its caret, hint."""
-        head = f"{self.place}: {self.type}" if self.place else self.type
-        if self.code:
-            head += f" [{self.code}]"
+    def lines(self) -> Iterator[Line]:
+        """What a user reads: place and type, message, the source line with its caret, hint."""
         where = [f"project '{self.project}'"] if self.project else []
         if self.seq is not None or self.operation is not None:
             known = ("operation", self.seq, None if self.operation is None else f"'{self.operation}'")
             where.append(" ".join(str(fact) for fact in known if fact is not None))
-        lines = [head + (f" in {', '.join(where)}" if where else ""), f"  {self.message}"]
-        excerpt = self.place.excerpt() if self.place else ""
-        lines += [f"    {line}" for line in excerpt.splitlines()]
+        code = f" [{self.code}]" if self.code else ""
+        yield (
+            f"{self.place}: " if self.place else "",
+            Marked(self.type, "type"),
+            code + (f" in {', '.join(where)}" if where else ""),
+        )
+        yield (f"  {self.message}",)
+        source, _, caret = (self.place.excerpt() if self.place else "").partition("\n")
+        if source:
+            yield (f"    {source}",)
+            yield ("    ", Marked(caret, "caret"))
         if self.via:
-            lines.append(f"  used at {self.via}")
+            yield (f"  used at {self.via}",)
         if self.hint:
-            lines.append(f"  hint: {self.hint}")
-        return "\n".join(lines)
+            yield ("  ", Marked("hint:", "hint"), f" {self.hint}")
+
+    def __str__(self) -> str:
+        """The lines without styles. A newline in a message is shown as an escape: it cannot pass for a line of ours."""
+        return "\n".join(map(unstyled, self.lines()))
 
 
 class TallybookError(Exception):
@@ -242,7 +253,8 @@ def told_as_bug(error: Exception) -> tuple[str, str]:
     handle, log = tempfile.mkstemp(prefix="tallybook-bug-", suffix=".log")
     with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write("".join(traceback.format_exception(error)))
-    return f"this is a bug of Tallybook: {type(error).__name__}: {error}", log
+    said = shortened(str(error).strip().partition("\n")[0], 500)
+    return f"this is a bug of Tallybook: {type(error).__name__}: {said}", log
 
 
 def did_you_mean(name: str, choices: Iterable[str], *, near_only: bool = False) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from tallybook.text import printable, width
+
 
 @dataclass(frozen=True, order=True)
 class Place:
@@ -20,12 +22,12 @@ class Place:
         return f"{self.file}:{self.line}:{self.column}"
 
     def excerpt(self) -> str:
-        """The source line with a caret under the spot; empty when the line is not known."""
+        """The source line, printable, with a caret under the spot; empty when the line is not known."""
         if not self.text.strip():
             return ""
         window, shift = _window(self.text.expandtabs(1), self.column - 1)
-        caret = " " * shift + "^" * max(1, min(self.length, len(window) - shift))
-        return f"{window}\n{caret}"
+        before, spot = (printable(window[start:end]) for start, end in ((0, shift), (shift, shift + self.length)))
+        return f"{printable(window)}\n{' ' * width(before)}{'^' * max(1, width(spot))}"
 
 
 _WIDTH = 120

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tallybook.cli.screen import say
 from tallybook.errors import UsageError
 
 app = typer.Typer(
@@ -46,7 +47,7 @@ JsonOption = Annotated[
 
 def _show_version(value: bool) -> None:
     if value:
-        typer.echo(f"tallybook {version('tallybook')}")
+        say(f"tallybook {version('tallybook')}")
         raise typer.Exit
 
 
@@ -63,4 +64,4 @@ def _before_all(
         return
     if json:
         raise UsageError("no command is given", "see `tallybook --help`")
-    typer.echo(context.get_help())
+    context.get_help()  # Typer prints it

@@ -8,6 +8,7 @@ import typer
 
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
 from tallybook.cli.screen import emit, say
+from tallybook.text import padded, printable, width
 
 if TYPE_CHECKING:
     from tallybook.project.explain import Explanation
@@ -31,7 +32,8 @@ def expr(
     if json:
         emit(_document(found))
     else:
-        say(_text(found))
+        for line in _lines(found):
+            say(line)
 
 
 def _document(found: Explanation) -> dict[str, object]:
@@ -48,16 +50,18 @@ def _document(found: Explanation) -> dict[str, object]:
     }
 
 
-def _text(found: Explanation) -> str:
+def _lines(found: Explanation) -> list[str]:
     type = "depends on its columns: name their dataset with --dataset" if found.type is None else str(found.type)
     lines = [f"expression  {found.text}", f"type        {type}"]
     if found.aggregate:
         lines.append("use         in `aggregate`, or in the `aggregation` of `append`")
     lines += _listed("columns", [(name, str(type or "")) for name, type in found.columns.items()])
     lines += _listed("functions", [(one.signature, one.summary) for one in found.functions])
-    return "\n".join(line.rstrip() for line in lines)
+    return [line.rstrip() for line in lines]
 
 
 def _listed(title: str, rows: list[tuple[str, str]]) -> list[str]:
-    width = max((len(name) for name, _ in rows), default=0)
-    return [f"{title if index == 0 else '':<12}{name:<{width}}  {said}" for index, (name, said) in enumerate(rows)]
+    names = [printable(name) for name, _ in rows]
+    widest = max(map(width, names), default=0)
+    titles = [title, *[""] * len(rows)]
+    return [f"{titles[i]:<12}{padded(name, widest)}  {rows[i][1]}" for i, name in enumerate(names)]

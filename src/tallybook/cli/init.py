@@ -28,4 +28,5 @@ def init(
     for name in files:
         say(f"made {target / name}")
     enter = "" if target.absolute() == Path.cwd() else f"cd {target} && "
-    say(f"\nnext: {enter}tallybook validate && tallybook run sales-close --period 2026-01")
+    say()
+    say(f"next: {enter}tallybook validate && tallybook run sales-close --period 2026-01")

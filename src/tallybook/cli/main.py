@@ -12,8 +12,9 @@ from importlib import import_module
 import typer
 
 from tallybook.cli.app import app
-from tallybook.cli.screen import emit, problems_document, say, say_problems
+from tallybook.cli.screen import emit, finish, prepare, problems_document, say, say_problems
 from tallybook.errors import ProblemError, RunError, TallybookError, UsageError, told_as_bug
+from tallybook.text import Marked
 
 MODULES = (
     "init",
@@ -38,10 +39,16 @@ for _module in MODULES:
 def main(args: Sequence[str] | None = None) -> int:
     """Runs the command line; the console script exits with what it returns."""
     given = list(sys.argv[1:] if args is None else args)
-    as_json = "--json" in given
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    prepare()
+    code = _run(given, as_json="--json" in given)
+    incomplete = finish()
+    if incomplete is None:
+        return code
+    say(f"error: standard output cannot be written: {incomplete}", error=True)
+    return code or 1
+
+
+def _run(given: list[str], *, as_json: bool) -> int:
     try:
         code = app(given, prog_name="tallybook", standalone_mode=False)
     except TallybookError as error:
@@ -67,7 +74,9 @@ def _fail(error: TallybookError, as_json: bool) -> int:
     if problems:
         say_problems(problems, error=True)
     else:
-        say(f"error: {error}", error=True)
+        say(f"error: {error.message}", error=True)
+        if error.hint:
+            say("  ", Marked("hint:", "hint"), f" {error.hint}", error=True)
     if facts.get("log"):
         say(f"  log: {facts['log']}", error=True)
     return error.exit_code
@@ -79,5 +88,6 @@ def _crash(error: Exception, as_json: bool) -> int:
         facts = {"type": "InternalError", "message": message, "hint": f"the traceback is in {log}", "log": log}
         emit(problems_document(()) | {"error": facts})
     else:
-        say(f"error: {message}\n  the traceback is in {log}", error=True)
+        say(f"error: {message}", error=True)
+        say(f"  the traceback is in {log}", error=True)
     return 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
-from tallybook.cli.screen import counted, emit, is_coloured, problems_document, say
+from tallybook.cli.screen import counted, emit, is_watched, problems_document, say
 from tallybook.errors import RunError, UsageError
+from tallybook.text import padded, printable, width
 
 if TYPE_CHECKING:
     from tallybook.engine.pipeline import Listener
@@ -100,11 +100,11 @@ def _document(result: RunResult) -> dict[str, Any]:
 def _say_result(result: RunResult, show: int, workspace: Workspace) -> None:
     run = result.run
     say(f"run {run.id}: project {run.project_id} v{run.project_version}, period {run.period}, {run.status}")
-    width = max(len(step.name) for step in result.plan.steps)
+    widest = max(width(printable(step.name)) for step in result.plan.steps)
     for operation in result.operations:
         output = next((each for each in result.outputs if each.seq == operation.seq), None)
         done = f"{counted(output.rows_written or 0, 'row')} → {output.place}" if output else ""
-        say(f"  {operation.seq:>4}  {operation.type:<9}  {operation.name:<{width}}  {done}".rstrip())
+        say(f"  {operation.seq:>4}  {operation.type:<9}  {padded(printable(operation.name), widest)}  {done}".rstrip())
         if output is not None and output.dataset_id is not None:
             say(f"        registered as dataset {output.dataset_id} v{output.dataset_version}")
     for warning in result.warnings:
@@ -128,8 +128,8 @@ def _say_rows(result: RunResult, show: int, workspace: Workspace) -> None:
 
 def _watcher() -> Listener | None:
     """Progress on standard error, when someone is watching."""
-    if not sys.stderr.isatty():
+    if not is_watched():
         return None
     from tallybook.cli.progress import Progress
 
-    return Progress(coloured=is_coloured(sys.stderr))
+    return Progress()

@@ -1,27 +1,76 @@
-"""What reaches the screen: text for people, coloured on terminals only, or one JSON document."""
+"""The one place that prints: lines for people, or one JSON document.
+
+Whatever text a line is made of, it stays one line and commands no terminal (`tallybook.text`). Colour is for terminals.
+A stream that cannot be written any more is written no more: the command goes on with its work, and `finish` says how
+that ended.
+"""
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping
-from typing import TextIO
+from typing import Literal, TextIO
 
 import typer
 
 from tallybook.errors import Problem
+from tallybook.text import Marked, Role, printable
+
+_STYLES: dict[Role, dict[str, object]] = {
+    "type": {"fg": "red", "bold": True},
+    "caret": {"fg": "red", "bold": True},
+    "hint": {"fg": "cyan", "bold": True},
+    "difference": {"fg": "red", "bold": True},
+    "passed": {"fg": "green", "bold": True},
+    "failed": {"fg": "red", "bold": True},
+    "faint": {"dim": True},
+}
+_ASCII = str.maketrans({"─": "-", "→": "->", "…": "..."})
+"""The signs of our own lines, for screens that have no others. Letters of users are spelled: `\\xe9`."""
+_CLEAR_LINE = "\r\x1b[2K"
 
 
 def emit(document: Mapping[str, object]) -> None:
-    """The JSON document of a command. ASCII only, so that no terminal's encoding can break it."""
-    sys.stdout.write(json.dumps(document, indent=2, default=str) + "\n")
+    """Prints the JSON document of a command. ASCII only, so that no terminal's encoding can break it."""
+    _write("stdout", json.dumps(document, indent=2, default=str) + "\n")
 
 
-def say(text: str = "", *, error: bool = False) -> None:
-    """A line for people, on standard output or standard error."""
-    print(text, file=sys.stderr if error else sys.stdout)
+def say(*parts: str | Marked, error: bool = False) -> None:
+    """Prints one line for people, on standard output or standard error."""
+    stream = sys.stderr if error else sys.stdout
+    line = "".join(_shown(part, _is_coloured(stream)) for part in parts)
+    _write("stderr" if error else "stdout", line + "\n")
+
+
+def say_problems(problems: Iterable[Problem], *, error: bool = False) -> None:
+    """Prints problems as people read them, with an empty line between them."""
+    for index, problem in enumerate(problems):
+        if index:
+            say(error=error)
+        for line in problem.lines():
+            say(*line, error=error)
+
+
+def say_progress(text: str) -> None:
+    """Shows what is being done on the last line of a terminal, in place of what was shown there before."""
+    columns = _terminal_columns()
+    shown = printable(text)
+    shown = shown if len(shown) < columns else f"{shown[: columns - 2]}…"
+    _write("stderr", _CLEAR_LINE + _shown(Marked(shown, "faint"), _is_coloured(sys.stderr)))
+
+
+def clear_progress() -> None:
+    """Removes the line of `say_progress`."""
+    _write("stderr", _CLEAR_LINE)
+
+
+def is_watched() -> bool:
+    """True if a person sees standard error, so that progress is worth showing."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def problems_document(problems: Iterable[Problem]) -> dict[str, object]:
@@ -30,46 +79,93 @@ def problems_document(problems: Iterable[Problem]) -> dict[str, object]:
     return {"problems": listed, "count": len(listed)}
 
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-def printable(text: str) -> str:
-    """Text of users' files without what could command a terminal."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-
-
-def say_problems(problems: Iterable[Problem], *, error: bool = False) -> None:
-    """Problems as people read them, an empty line between."""
-    coloured = is_coloured(sys.stderr if error else sys.stdout)
-    for index, problem in enumerate(problems):
-        if index:
-            say(error=error)
-        text = printable(str(problem))
-        say(_coloured(text) if coloured else text, error=error)
-
-
 def counted(number: int, what: str) -> str:
     """`1 problem`, `2 problems`."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def is_coloured(stream: TextIO) -> bool:
+def prepare() -> None:
+    """Makes the streams spell characters that they cannot encode, and warnings of the log go through `say`."""
+    logging.lastResort = _Warnings(logging.WARNING)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def finish() -> str | None:
+    """Writes what is still buffered; why standard output is incomplete, None if it is complete.
+
+    A reader that closed the pipe, such as `head`, has what it wanted.
+    """
+    _write("stdout", "")
+    _write("stderr", "")
+    failure = sys.stdout.failure if isinstance(sys.stdout, _Lost) else None
+    return None if failure is None or isinstance(failure, BrokenPipeError) else failure.strerror or str(failure)
+
+
+_Name = Literal["stdout", "stderr"]
+
+
+class _Warnings(logging.Handler):
+    """Prints what is logged and no other handler takes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(f"warning: {record.getMessage()}", error=True)
+
+
+class _Lost(io.TextIOBase):
+    """Stands for a stream that cannot be written any more."""
+
+    def __init__(self, failure: OSError) -> None:
+        self.failure = failure
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def _write(name: _Name, text: str) -> None:
+    stream: TextIO | None = getattr(sys, name)
+    if stream is None:
+        return
+    try:
+        stream.write(text if _has_signs(stream) else text.translate(_ASCII))
+        if not text.endswith("\n"):
+            stream.flush()
+    except OSError as error:
+        _give_up(stream)
+        setattr(sys, name, _Lost(error))
+
+
+def _has_signs(stream: TextIO) -> bool:
+    try:
+        "".join(map(chr, _ASCII)).encode(stream.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _give_up(stream: TextIO) -> None:
+    """Lets the stream's buffer run into nothing: Python would complain about it when the process ends."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, stream.fileno())
+    os.close(nothing)
+
+
+def _shown(part: str | Marked, coloured: bool) -> str:
+    if isinstance(part, str):
+        return printable(part)
+    text = printable(part.text)
+    return typer.style(text, **_STYLES[part.role]) if coloured and text else text  # type: ignore[arg-type]
+
+
+def _is_coloured(stream: TextIO | None) -> bool:
     """Colour is for terminals whose user did not ask for none (https://no-color.org)."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return wanted and stream is not None and stream.isatty()
 
 
-_TYPE = re.compile(r"(?<=: )(?P<type>[A-Z]\w+)|^(?P<bare>[A-Z]\w+)")
-
-
-def _coloured(text: str) -> str:
-    head, *rest = text.split("\n")
-    coloured = _TYPE.sub(lambda match: typer.style(match[0], fg="red", bold=True), head, count=1)
-    return "\n".join([coloured, *map(_coloured_line, rest)])
-
-
-def _coloured_line(line: str) -> str:
-    if line.strip() and not line.strip().strip("^"):
-        return typer.style(line, fg="red", bold=True)
-    if line.startswith("  hint: "):
-        return "  " + typer.style("hint:", fg="cyan", bold=True) + line.removeprefix("  hint:")
-    return line
+def _terminal_columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80

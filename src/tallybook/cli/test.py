@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
-from tallybook.cli.screen import emit, is_coloured, printable, say
+from tallybook.cli.screen import emit, is_watched, say
 from tallybook.errors import UsageError, ValidationError
+from tallybook.text import Marked
 
 if TYPE_CHECKING:
     from tallybook.scenarios.load import Case
@@ -48,7 +48,9 @@ def test(
     if json:
         emit(document(outcomes))
     else:
-        say(("\n" if outcomes else "") + summary_text(outcomes, time.monotonic() - begun))
+        if outcomes:
+            say()
+        say(summary_text(outcomes, time.monotonic() - begun))
     if junit is not None:
         junit.write_text(junit_text(outcomes, opened.name), encoding="utf-8")
     return 0 if all(outcome.status == "passed" for outcome in outcomes) else 1
@@ -89,7 +91,7 @@ def _judged(workspace: Workspace, cases: list[Case], *, quiet: bool, record: boo
     """The outcomes; with `record`, without those of scenarios that were written down."""
     from tallybook.scenarios.suite import judge_all, start_engine
 
-    if sys.stderr.isatty():
+    if is_watched():
         say("starting Spark …", error=True)
     settings = workspace.definitions.settings
     engine = start_engine(settings.spark if settings else None)
@@ -106,18 +108,16 @@ def _judged(workspace: Workspace, cases: list[Case], *, quiet: bool, record: boo
 
 
 def _say_outcome(outcome: Outcome) -> None:
-    from tallybook.scenarios.report import failure_text
-
-    coloured = is_coloured(sys.stdout)
-
-    def painted(words: str, colour: str) -> str:
-        return typer.style(words, fg=colour, bold=True) if coloured else words
+    from tallybook.scenarios.report import failure_lines
 
     passed = outcome.status == "passed"
-    head = painted(f"{outcome.status:<7}", "green" if passed else "red")
-    say(f"{head} {outcome.case.file}:{outcome.case.part.place(key=True).line}  {printable(outcome.case.name)}")
+    head = Marked(f"{outcome.status:<7}", "passed" if passed else "failed")
+    say(head, f" {outcome.case.file}:{outcome.case.part.place(key=True).line}  {outcome.case.name}")
     if not passed:
-        say(f"\n{failure_text(outcome, lambda words: painted(words, 'red'))}\n")
+        say()
+        for line in failure_lines(outcome):
+            say(*line)
+        say()
 
 
 def _record(workspace: Workspace, outcomes: list[Outcome], *, quiet: bool) -> None:
@@ -127,4 +127,4 @@ def _record(workspace: Workspace, outcomes: list[Outcome], *, quiet: bool) -> No
     if problems:
         raise ValidationError(problems)
     for outcome in outcomes if not quiet else ():
-        say(f"recorded {outcome.case.file}  {printable(outcome.case.name)}: review what it expects now")
+        say(f"recorded {outcome.case.file}  {outcome.case.name}: review what it expects now")

@@ -32,7 +32,8 @@ def validate(
     elif problems:
         say_problems(problems)
         files = {problem.place.file for problem in problems if problem.place}
-        say(f"\n{counted(len(problems), 'problem')} in {counted(len(files), 'file')}")
+        say()
+        say(f"{counted(len(problems), 'problem')} in {counted(len(files), 'file')}")
     else:
         say(f"workspace '{opened.name}' is valid: {_contents(opened.counts())}")
     return 1 if problems else 0

@@ -13,6 +13,7 @@ from tallybook.rows.ids import POSITION
 from tallybook.runs.outputs import first_rows, read_output, write_mode
 from tallybook.runs.runner import RunResult
 from tallybook.storage.write import written_by
+from tallybook.text import padded, printable, width
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,10 +37,8 @@ def _cell(value: object) -> str:
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines with columns as wide as they need to be."""
-    widths = [max(len(cells[i]) for cells in (header, *rows)) for i in range(len(header))]
-
-    def line(cells: Sequence[str]) -> str:
-        return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
-
-    return [line(header), "  ".join("─" * width for width in widths), *(line(row) for row in rows)]
+    """Printable lines with columns as wide as they need to be."""
+    shown = [[printable(cell) for cell in cells] for cells in (header, *rows)]
+    widths = [max(map(width, column)) for column in zip(*shown, strict=True)]
+    first, *others = ("  ".join(map(padded, cells, widths)).rstrip() for cells in shown)
+    return [first, "  ".join("─" * columns for columns in widths), *others]

@@ -76,8 +76,10 @@ class _ScenarioFile(pytest.File):
         cases = [case for case in _shared(self.config).cases(root) if case.file == name]
         if not cases:
             raise self.CollectError(f"{self.path} has scenarios, but cannot be read: see `tallybook validate`")
+        from tallybook.text import printable
+
         for case in cases:
-            yield _ScenarioItem.from_parent(self, name=case.name, case=case)
+            yield _ScenarioItem.from_parent(self, name=printable(case.name), case=case)
 
 
 class _UnmetError(Exception):

@@ -2,60 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from xml.etree import ElementTree
 
 from tallybook.scenarios.compare import CellDifference, Difference, RowDifference
 from tallybook.scenarios.suite import Outcome
 from tallybook.scenarios.values import plain, show
-
-Mark = Callable[[str], str]
-"""Makes a differing cell stand out, on a screen that can."""
+from tallybook.text import Line, Marked, printable, unstyled, width
 
 _WIDTH = 116
 _ROWS_SHOWN = 10
 _INDENT = "    "
 
 
-def failure_text(outcome: Outcome, mark: Mark = str) -> str:
-    """Why a scenario did not pass; empty when it did."""
-    parts = [_indented(str(problem), "  ") for problem in outcome.problems]
-    parts += [_difference_text(difference, mark) for difference in outcome.differences]
-    return "\n\n".join(parts)
+def failure_lines(outcome: Outcome) -> Iterator[Line]:
+    """Why a scenario did not pass; nothing when it did."""
+    blocks = [[("  ", *line) for line in problem.lines()] for problem in outcome.problems]
+    blocks += [block for difference in outcome.differences for block in _difference_blocks(difference)]
+    for index, block in enumerate(blocks):
+        if index:
+            yield ()
+        yield from block
 
 
-def _difference_text(difference: Difference, mark: Mark) -> str:
+def failure_text(outcome: Outcome) -> str:
+    """The same as text without styles."""
+    return "\n".join(map(unstyled, failure_lines(outcome)))
+
+
+def _difference_blocks(difference: Difference) -> Iterator[list[Line]]:
     shown = difference.rows[:_ROWS_SHOWN]
     named = dict.fromkeys(name for row in difference.rows for name in row.expected or ())
-    blocks = [f"  {difference.message}", *(_row_text(row, list(named), mark) for row in shown)]
+    yield [(f"  {difference.message}",)]
+    yield from (_row_lines(row, list(named)) for row in shown)
     hidden = len(difference.rows) - len(shown)
     if hidden:
-        blocks.append(f"{_INDENT}… and {hidden} more; --json has them all")
-    return "\n\n".join(blocks)
+        yield [(f"{_INDENT}… and {hidden} more; --json has them all",)]
 
 
-def _row_text(row: RowDifference, named: Sequence[str], mark: Mark) -> str:
+def _row_lines(row: RowDifference, named: Sequence[str]) -> list[Line]:
     """One row: expected and actual below each other, carets under the cells that differ, and who set those."""
     wrong = {cell.column: cell for cell in row.cells}
     columns, left_out = _fitting(row, _columns(row, named), wrong)
     sides = {"expected": row.expected, "actual": row.actual}
     cells = {side: [show(values[c]) for c in columns] for side, values in sides.items() if values is not None}
-    widths = [max(len(text) for text in each) for each in zip(columns, *cells.values(), strict=True)]
-    lines = [f"row expected at {row.place}" if row.place else "row not expected"]
-    lines[0] += ", which is not there" if row.actual is None else ""
-    lines.append(_line("", columns, widths))
+    header = [printable(name) for name in columns]
+    widths = [max(map(width, texts)) for texts in zip(header, *cells.values(), strict=True)]
+    missing = ", which is not there" if row.actual is None else ""
+    lines: list[Line] = [(f"row expected at {row.place}" if row.place else "row not expected", missing)]
+    lines.append(_cells("", header, widths))
     for side, texts in cells.items():
-        marked = [mark if column in wrong else str for column in columns]
-        lines.append(_line(side, texts, widths, marked))
+        marked = [Marked(text, "difference") if c in wrong else text for c, text in zip(columns, texts, strict=True)]
+        lines.append(_cells(side, marked, widths))
     if wrong:
-        carets = [
-            "^" * max(len(each[i]) for each in cells.values()) if c in wrong else "" for i, c in enumerate(columns)
-        ]
-        lines.append(_line("", carets, widths))
+        spans = [max(width(texts[i]) for texts in cells.values()) for i in range(len(columns))]
+        carets = ["^" * span if column in wrong else "" for column, span in zip(columns, spans, strict=True)]
+        lines.append(_cells("", carets, widths))
     if left_out:
-        lines.append(f"{'':10}and {left_out} more column{'' if left_out == 1 else 's'}")
-    lines += [_cell_text(cell) for cell in row.cells]
-    return "\n".join(_INDENT + line for line in lines)
+        lines.append((f"{'':10}and {left_out} more column{'' if left_out == 1 else 's'}",))
+    lines += [(_cell_text(cell),) for cell in row.cells]
+    return [(_INDENT, *line) for line in lines]
 
 
 def _columns(row: RowDifference, named: Sequence[str]) -> list[str]:
@@ -79,23 +85,23 @@ def _fitting(row: RowDifference, columns: list[str], wrong: dict[str, CellDiffer
 
 def _width(row: RowDifference, name: str) -> int:
     values = [side[name] for side in (row.expected, row.actual) if side is not None]
-    return 2 + max(len(name), *(len(show(value)) for value in values))
+    return 2 + max(width(text) for text in (printable(name), *map(show, values)))
 
 
-def _line(title: str, texts: Sequence[str], widths: Sequence[int], marks: Sequence[Mark] = ()) -> str:
-    padded = [text + " " * (width - len(text)) for text, width in zip(texts, widths, strict=True)]
-    if marks:
-        padded = [mark(text) + pad[len(text) :] for mark, text, pad in zip(marks, texts, padded, strict=True)]
-    return f"{title:10}{'  '.join(padded)}".rstrip()
+def _cells(title: str, texts: Sequence[str | Marked], widths: Sequence[int]) -> Line:
+    """A line of a table, without spaces at its end."""
+    line: list[str | Marked] = [f"{title:10}"]
+    for text, columns in zip(texts, widths, strict=True):
+        shown = text.text if isinstance(text, Marked) else text
+        line += [text, " " * (columns - width(shown) + 2)]
+    while line and isinstance(line[-1], str) and not line[-1].strip():
+        line.pop()
+    return tuple(line)
 
 
 def _cell_text(cell: CellDifference) -> str:
     by = f"last set by {cell.touch}" if cell.touch else "as it came in"
     return f"{cell.column} is {show(cell.actual)}, not {show(cell.expected)}; {by}"
-
-
-def _indented(text: str, by: str) -> str:
-    return "\n".join(by + line for line in text.splitlines())
 
 
 def summary_text(outcomes: Sequence[Outcome], seconds: float) -> str:
@@ -165,23 +171,19 @@ def _row_document(row: RowDifference) -> dict[str, object]:
 
 
 def junit(outcomes: Sequence[Outcome], name: str) -> str:
-    """The report that build servers read."""
+    """The report that build servers read. All text in it is printable, and so has only characters that XML can hold."""
     totals = document(outcomes)
-    suite = ElementTree.Element("testsuite", name=name, tests=str(len(outcomes)))
+    suite = ElementTree.Element("testsuite", name=printable(name), tests=str(len(outcomes)))
     suite.attrib |= {"failures": str(totals["failed"]), "errors": str(totals["errors"])}
     suite.attrib["time"] = f"{sum(outcome.seconds for outcome in outcomes):.3f}"
     for outcome in outcomes:
-        facts = {"classname": outcome.case.file, "name": outcome.case.name, "time": f"{outcome.seconds:.3f}"}
-        test = ElementTree.SubElement(suite, "testcase", facts)
+        case = outcome.case
+        test = ElementTree.SubElement(suite, "testcase", classname=printable(case.file), name=printable(case.name))
+        test.attrib["time"] = f"{outcome.seconds:.3f}"
         if outcome.status != "passed":
             kind = "failure" if outcome.status == "failed" else "error"
             said = [difference.message for difference in outcome.differences] or [p.message for p in outcome.problems]
-            told = ElementTree.SubElement(test, kind, message=_xml(said[0]))
-            told.text = _xml(failure_text(outcome))
+            failure = ElementTree.SubElement(test, kind, message=printable(said[0]))
+            failure.text = failure_text(outcome)
     ElementTree.indent(suite)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
-
-
-def _xml(text: str) -> str:
-    """Without the characters XML cannot hold."""
-    return "".join(char if char in "\t\n" or char >= " " else "�" for char in text)

@@ -8,6 +8,7 @@ from decimal import Decimal
 from tallybook.model.base import as_text
 from tallybook.model.columns import ColumnType
 from tallybook.scenarios.model import moment
+from tallybook.text import JOINERS, escaped
 
 _LARGEST_INTEGER = 2**63 - 1
 
@@ -102,12 +103,12 @@ def plain(value: object) -> object:
 
 
 def show(value: object) -> str:
-    """A value in a table: text as it is, unless that could be taken for something else."""
+    """A value in a table, printable: text as it is, in quotes where it could be taken for something else."""
     if value is None:
         return "NULL"
     if isinstance(value, str):
-        odd = value in ("", "NULL") or value != value.strip() or not value.isprintable()
-        return f'"{value}"'.encode("unicode_escape").decode() if odd else value
+        shown = "".join(char if char.isprintable() or char in JOINERS else escaped(char) for char in value)
+        return f'"{shown}"' if value in ("", "NULL") or value != value.strip() or shown != value else value
     return written(value)
 
 
