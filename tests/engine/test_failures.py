@@ -71,6 +71,27 @@ def test_text_that_is_no_number_is_quoted(spark: SparkSession, explained: Explai
     assert (problem.seq, problem.message) == (10, "column 'n': '12x' is not a valid integer")
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        '[USER_RAISED_EXCEPTION] TALLYBOOK:{"type": "JoinNotUnique"}',
+        '[USER_RAISED_EXCEPTION] TALLYBOOK:{"type": "DataLoadError", "table": "orders"}{"value": "7"}',
+        "[FAILED_READ_FILE.NO_HINT] x\nCaused by: java.io.IOException: No space left on device",
+        "java.lang.OutOfMemoryError: Java heap space Use `try_cast` SQLSTATE: 58030",
+    ],
+    ids=["of a join", "of a load", "of a file", "of the machine"],
+)
+def test_a_value_with_the_text_of_an_error_is_a_value(spark: SparkSession, explained: Explain, value: str) -> None:
+    problem = explained(orders(spark, (value, "EMEA", "on", 10, 1)), update(n="TO_INTEGER(order_id)"))
+    assert (problem.type, problem.seq) == ("EvaluationError", 10)
+    assert problem.message.endswith("' is not a valid integer") and value[:20] in problem.message
+
+
+def test_a_long_value_is_cut(spark: SparkSession, explained: Explain) -> None:
+    problem = explained(orders(spark, ("x" * 100_000, "EMEA", "on", 10, 1)), update(n="TO_INTEGER(order_id)"))
+    assert problem.message == f"column 'n': '{'x' * 200}…' is not a valid integer"
+
+
 def test_a_date_outside_the_calendar(spark: SparkSession, explained: Explain) -> None:
     problem = explained(orders(spark, ("A", "EMEA", "on", 10, 2)), update(d='DATE("9999-12-31") + quantity'))
     assert problem.message == "column 'd': '+10000-01-02, outside the years 1 to 9999,' is not a valid date"

@@ -88,7 +88,7 @@ def computed(case: Case, spark: SparkSession) -> Opinion:
 
 
 def _failure(error: Exception) -> str:
-    raised = parse_raised(str(error))
+    raised = parse_raised(error)
     if raised is not None:
         return str(raised["type"])
     return "EvaluationError" if is_about_values(error) else f"InternalError: {str(error)[:600]}"

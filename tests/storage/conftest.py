@@ -74,7 +74,7 @@ def refused(spark, rows):
             rows(location, table)
         if isinstance(caught.value, RunError):
             return caught.value.problem
-        raised = parse_raised(str(caught.value))
+        raised = parse_raised(caught.value)
         assert raised is not None, caught.value
         return diagnose(spark, raised, [(location, table)])
 

@@ -24,7 +24,9 @@ from tallybook.operations.output import OutputStep
 from tallybook.rows.raising import parse_raised
 from tallybook.rows.system import only
 from tallybook.storage.diagnose import diagnose
-from tallybook.storage.failure import SPARK_ERRORS, reason, refused_colon
+from tallybook.storage.failure import SPARK_ERRORS, causes, reason, refused_colon
+from tallybook.storage.files import condition, plain
+from tallybook.text import shortened
 
 _DATA_EXCEPTION = "22"
 """The class of SQL states that are about values."""
@@ -43,11 +45,9 @@ def explained(pipeline: Pipeline, at: Callable[[], Step | None]) -> Iterator[Non
 
 def explain_failure(error: Exception, pipeline: Pipeline, at: Step | None) -> Problem:
     """The problem behind a failed job; `at` is the step that was being executed."""
-    raised = parse_raised(str(error))
-    if raised is not None and raised["type"] == "JoinNotUnique":
-        return _join_not_unique(raised, pipeline.steps)
+    raised = parse_raised(error)
     if raised is not None:
-        return _bad_data(raised, pipeline)
+        return _of_facts(raised, pipeline, at)
     if colon := refused_colon(error):
         return _of_step(Problem("DataLoadError", colon, "rename the file or folder"), at)
     if not is_about_values(error):
@@ -57,13 +57,26 @@ def explain_failure(error: Exception, pipeline: Pipeline, at: Step | None) -> Pr
 
 def is_about_values(error: Exception) -> bool:
     """Whether a row, and not the plan or the machine, made the job fail."""
-    if not isinstance(error, PySparkException):
-        return reason(error).startswith("java.lang.ArithmeticException")
-    return (error.getSqlState() or "").startswith(_DATA_EXCEPTION) or _condition(error) == _BAD_PATTERN
+    name = condition(error)
+    if name is None:
+        return causes(error)[-1].type == "java.lang.ArithmeticException"
+    state = error.getSqlState() if isinstance(error, PySparkException) else None
+    return (state or "").startswith(_DATA_EXCEPTION) or name.startswith(_BAD_PATTERN)
 
 
 def _of_step(problem: Problem, step: Step | None) -> Problem:
     return problem if step is None else step.own(problem)
+
+
+def _of_facts(raised: dict[str, str], pipeline: Pipeline, at: Step | None) -> Problem:
+    """The problem that a plan of ours raised."""
+    match raised["type"]:
+        case "JoinNotUnique":
+            return _join_not_unique(raised, pipeline.steps)
+        case "DataLoadError":
+            return _bad_data(raised, pipeline)
+    message = f"a file appeared while the run was reading: {plain(raised.get('unlisted_file', ''))}"
+    return _of_step(Problem("DataLoadError", message, "run again when nothing writes to the place"), at)
 
 
 def _bad_data(raised: dict[str, str], pipeline: Pipeline) -> Problem:
@@ -139,7 +152,7 @@ class _Blame:
             error = _failure(_narrowed(self._result(alone, before, applying), needed | {DELETED, UPDATED_AT}))
             if error is not None:
                 place = step.expressions[path].node.span.place
-                text = step.expressions[path].node.span.text
+                text = " ".join(step.expressions[path].node.span.text.split())
                 message = f"{_target(step, path)}{_reason(error)}"
                 return _of_step(Problem("EvaluationError", message, f"in: {text}", place, path=path), step)
         return None
@@ -178,25 +191,28 @@ _REASONS: dict[str, Callable[[dict[str, str]], str]] = {
     "NUMERIC_VALUE_OUT_OF_RANGE": lambda facts: (
         f"{facts['value'].strip()} does not fit into decimal({facts['precision']},{facts['scale']})"
     ),
-    "CAST_INVALID_INPUT": lambda facts: f"{facts['expression']} is not a valid {_type_name(facts['targetType'])}",
-    "CANNOT_PARSE_TIMESTAMP": lambda facts: facts["message"],
-    "DATETIME_FIELD_OUT_OF_BOUNDS": lambda facts: facts["rangeMessage"],
+    "CAST_INVALID_INPUT": lambda facts: (
+        f"{_shown(facts['expression'])} is not a valid {_type_name(facts['targetType'])}"
+    ),
+    "CANNOT_PARSE_TIMESTAMP": lambda facts: shortened(facts["message"]),
+    "DATETIME_FIELD_OUT_OF_BOUNDS": lambda facts: shortened(facts["rangeMessage"]),
 }
+
+
+def _shown(quoted: str) -> str:
+    """A value as Spark quotes it, cut where it is long."""
+    return f"'{shortened(quoted[1:-1])}'" if quoted.startswith("'") else shortened(quoted)
 
 
 def _reason(error: Exception) -> str:
     if not isinstance(error, PySparkException):
         return _sentence(error)
     facts = error.getMessageParameters() or {}
-    known = _REASONS.get(_condition(error))
+    known = _REASONS.get((condition(error) or "").partition(".")[0])
     try:
         return known(facts) if known else _sentence(error)
     except KeyError:
         return _sentence(error)
-
-
-def _condition(error: PySparkException) -> str:
-    return (error.getCondition() or "").split(".")[0]
 
 
 def _type_name(spark_name: str) -> str:
@@ -205,5 +221,8 @@ def _type_name(spark_name: str) -> str:
 
 
 def _sentence(error: Exception) -> str:
-    """Spark's own words, without its advice to switch the check off."""
-    return re.split(r" (?:Use|If necessary|SQLSTATE)", re.sub(r"^\[[^\]]+\]\s*", "", reason(error)))[0].strip()
+    """Spark's own words, without its advice to switch the check off. The advice comes last, after any value."""
+    said = re.sub(r"^\[[^\]]+\]\s*", "", reason(error))
+    for tail in (" SQLSTATE: ", " Use `", " If necessary set "):
+        said = said.rpartition(tail)[0] or said
+    return shortened(said.strip(), 500)

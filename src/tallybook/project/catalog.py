@@ -42,7 +42,8 @@ class Catalog:
             return None
         if not known:
             hint = did_you_mean(ref.dataset_id, self.versions)
-            return Problem("DatasetNotFound", f"there is no dataset '{ref.dataset_id}'", hint)
+            message = f"there is no dataset '{ref.dataset_id}'"
+            return Problem("DatasetNotFound", message, hint, subject=ref.dataset_id)
         if known[max(known)].status == "disabled":
             hint = "use another dataset, or give it `status: active`"
             return Problem("DatasetDisabled", f"dataset '{ref.dataset_id}' is disabled", hint)

@@ -57,7 +57,7 @@ def _finds_all(entry: ProjectEntry, checked: Checked) -> bool:
 
 def _in_circle(problem: Problem, waited: Mapping[str, str]) -> Problem:
     """Says of a dataset that is not there which project registers it, if that one is still to be checked."""
-    maker = next((maker for name, maker in waited.items() if f"dataset '{name}'" in problem.message), None)
+    maker = waited.get(problem.subject or "")
     if problem.type != "DatasetNotFound" or maker is None:
         return problem
     return replace(problem, hint=f"project '{maker}' registers it, and cannot do so before this one: a circle")

@@ -91,13 +91,13 @@ def _unfit_lookups(bound: BoundProject) -> Iterator[Problem]:
 
 def _explained(checked: Checked, problem: Problem) -> Problem:
     """A dataset the checker knew and the store does not is one that a project has yet to register."""
-    if problem.type != "DatasetNotFound":
+    if problem.type != "DatasetNotFound" or problem.subject is None:
         return problem
     makers = [
         f"`tallybook run {id}`"
         for id, bound in checked.bound.items()
         for step in bound.steps
-        if isinstance(step, OutputStep) and step.register_as and f"'{step.register_as}'" in problem.message
+        if isinstance(step, OutputStep) and step.register_as == problem.subject
     ]
     hint = f"it is registered by {' or '.join(makers)}, once that project is active" if makers else problem.hint
     return replace(problem, hint=hint)

@@ -24,15 +24,18 @@ _SHOWN_CHARACTERS = 200
 
 def diagnose(spark: SparkSession, raised: dict[str, Any], reads: Iterable[tuple[Location, Table]]) -> Problem:
     """The problem behind the facts of a DataLoadError that a plan raised, given all that the failed job was reading."""
+    whole_row = raised.get("of") == "row"
     for location, table in reads:
         if (location.target, table.name) == (raised.get("location"), raised.get("table")):
             fields = fields_of(table)
             field = next(f for f in fields if f.name == raised["column"])
             scans = [s for s in scan(spark, location, fields, 0) if field.physical in s.types]
-            offenders = [row for found in scans for row in _offenders(found, field, "row" in raised)][:_SHOWN]
-            return _problem(location, table, field, offenders, whole_row="row" in raised)
-    shown = raised.get("row") or raised.get("value")
-    return Problem("DataLoadError", f"table '{raised.get('table')}', column '{raised.get('column')}': {shown!r}")
+            offenders = [row for found in scans for row in _offenders(found, field, whole_row)][:_SHOWN]
+            if offenders:
+                return _problem(location, table, field, offenders, whole_row=whole_row)
+    value = "NULL" if raised.get("value") is None else f"'{raised['value']}'"
+    said = "a row cannot be read" if whole_row else f"column '{raised.get('column')}' cannot take"
+    return Problem("DataLoadError", f"table '{raised.get('table')}': {said}: {value}")
 
 
 def _offenders(found: Scan, field: Field, whole_row: bool) -> list[Row]:

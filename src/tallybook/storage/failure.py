@@ -1,53 +1,104 @@
-"""What a failed Spark job says, in one line: the JVM's trace belongs into the log."""
+"""What a failed Spark job says, in one line: the JVM's trace belongs into the log.
+
+Messages quote data, so nothing is looked for in the middle of them. An error is recognised by the name Spark gives it,
+by the classes of its causes, or by how a message begins.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import unquote
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from tallybook.storage.files import condition
 
 SPARK_ERRORS = (PySparkException, Py4JError)
 """PySpark translates what it knows of the JVM's exceptions; of the others it lets py4j's own through."""
-_NAMED = re.compile(r"\[[A-Z][A-Z0-9_.]+\] [^\n]*")
-_CAUSE = re.compile(r"^(?:Caused by)?: ([^\n]+)", re.MULTILINE)
-_FILE_SYSTEM = re.compile(r"\b(?:java\.n?io|org\.apache\.hadoop)\.[\w.$]+(?:Exception|Error): ([^\n]+)")
-_COLON = re.compile(r"java\.net\.URISyntaxException: Relative path in absolute URI: (\S+)")
-_WRITING = "TASK_WRITE_FAILED"
-_READING = "[FAILED_READ_FILE"
+_NAME = re.compile(r"\[([A-Z][A-Z0-9_.]*)\] ")
+_CAUSED_BY = re.compile(r"^\t(?:at |\.\.\. )[^\n]*\nCaused by: ([\w.$]+): ([^\n]*)", re.MULTILINE)
+_OF_TASK = re.compile(
+    r"Job aborted due to stage failure: Task \d+ in stage [\d.]+ failed \d+ times?, most recent failure: "
+    r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \([^()\n]*\): ([\w.$]+): ([^\n]*)"
+)
+_FILE_SYSTEM = re.compile(r"(?:java\.n?io|org\.apache\.hadoop)\.[\w.$]+(?:Exception|Error)")
+_COLON = re.compile(r"(?:java\.net\.URISyntaxException: )?Relative path in absolute URI: (\S+)")
+_READING, _WRITING = "FAILED_READ_FILE", "TASK_WRITE_FAILED"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """An exception of the JVM: its class and the first line of its message."""
+
+    type: str
+    message: str
+
+    @property
+    def condition(self) -> str | None:
+        """The name Spark gave it, which its message begins with."""
+        named = _NAME.match(self.message) if self.type.startswith("org.apache.spark.") else None
+        return named[1] if named else None
+
+
+def causes(error: Exception) -> tuple[Cause, ...]:
+    """The exceptions behind an error that Spark has no name for, the outermost first.
+
+    A Connect server sends them as text. A line of that text begins a cause only below a line of a stack trace.
+    """
+    if isinstance(error, Py4JJavaError):
+        return tuple(_of_jvm(error.java_exception))
+    message, trace = _first_line(str(error)), getattr(error, "getStackTrace", lambda: None)() or ""
+    outermost = Cause(_first_line(trace), message)
+    inner = [Cause(*found) for found in _CAUSED_BY.findall(trace)]
+    of_task = _OF_TASK.match(message)
+    return (outermost, *(inner or ([Cause(of_task[1], of_task[2])] if of_task else [])))
+
+
+def _of_jvm(exception: Any) -> Iterator[Cause]:
+    while exception is not None:
+        yield Cause(exception.getClass().getName(), _first_line(exception.getMessage() or ""))
+        exception = exception.getCause()
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
 
 
 def reason(error: Exception) -> str:
     """The one line of a Spark error that says what happened: its named one, else its innermost cause."""
-    text = str(error)
-    if named := _NAMED.search(text):
-        return named[0]
-    if causes := _CAUSE.findall(text):
-        return str(causes[-1])
-    return (text.strip().splitlines() or [type(error).__name__])[0]
+    if condition(error) is not None:
+        return _first_line(str(error))
+    found = causes(error)
+    named = next((cause.message for cause in found if cause.condition), None)
+    if named is not None:
+        return named
+    innermost = found[-1]
+    said = ": ".join(part for part in (innermost.type, innermost.message) if part)
+    return said or type(error).__name__
 
 
 def refused_colon(error: Exception) -> str | None:
     """Says that a name has a colon, where that made Spark fail: Hadoop takes what is before it for the scheme of a url,
     when it lists a pattern and when it looks for the checksum beside a file."""
-    named = _COLON.search(str(error))
+    named = next((found for cause in causes(error) if (found := _COLON.match(cause.message))), None)
     return named and f"Spark cannot use the name '{unquote(named[1])}', because it has a colon"
 
 
 def refused_files(error: Exception) -> str | None:
-    """Why files could not be written; None when the job failed for any other reason: for a value, or for what it read.
-
-    Found in the text, for Spark Connect hands out nothing else.
-    """
-    text = str(error)
+    """Why files could not be written; None when the job failed for another reason: a value, or what it read."""
     if colon := refused_colon(error):
         return colon
-    if condition(error) not in (None, _WRITING) or _READING in text:
+    if condition(error) not in (None, _WRITING):
         return None
-    said = _FILE_SYSTEM.findall(text)
+    found = causes(error)
+    names = [condition(error), *(cause.condition for cause in found)]
+    if any(name is not None and name.startswith(_READING) for name in names):
+        return None
+    said = [cause.message for cause in found if _FILE_SYSTEM.fullmatch(cause.type)]
     if said:
-        return str(said[-1])
-    return reason(error) if _WRITING in text else None
+        return said[-1]
+    return reason(error) if _WRITING in names else None

@@ -172,7 +172,8 @@ def checked(field: Field, found: Scan, location: Location, table: Table) -> Colu
         failure = raising("DataLoadError", **facts, value=given.cast("string"))
         value = F.when(quoted(found.doubts[field.physical]).isNotNull(), failure).otherwise(value)
     if found.broken is not None:
-        value = F.when(found.broken.isNotNull(), raising("DataLoadError", **facts, row=found.broken)).otherwise(value)
+        failure = raising("DataLoadError", **facts, of="row", value=found.broken)
+        value = F.when(found.broken.isNotNull(), failure).otherwise(value)
     return value
 
 
