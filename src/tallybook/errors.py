@@ -257,11 +257,15 @@ def told_as_bug(error: Exception) -> tuple[str, str]:
     return f"this is a bug of Tallybook: {type(error).__name__}: {said}", log
 
 
+_LONGEST_NAME = 200
+"""Of a suggestion; comparing longer texts would take minutes."""
+
+
 def did_you_mean(name: str, choices: Iterable[str], *, near_only: bool = False) -> str | None:
     """A hint naming the nearest choice, else all of them when they are few; system columns only where near."""
-    known = sorted(set(choices))
+    known = sorted(choice for choice in set(choices) if len(choice) <= _LONGEST_NAME)
     by_lower = {choice.lower(): choice for choice in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name[:_LONGEST_NAME].lower(), by_lower, n=1, cutoff=0.6)
     if near:
         return f"did you mean '{by_lower[near[0]]}'?"
     listed = [choice for choice in known if not choice.startswith("_")]

@@ -17,7 +17,8 @@ from tallybook.model.dataset import DatasetRef
 from tallybook.project.bind import working_schema
 from tallybook.project.check import check, file_order
 from tallybook.project.checked import Checked
-from tallybook.project.load import SETTINGS_FILE, Definitions, find_root, load_definitions
+from tallybook.project.files import SETTINGS_FILE, has_settings
+from tallybook.project.load import Definitions, find_root, load_definitions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +50,7 @@ class Workspace:
         if folder is None:
             return cls(find_root(Path.cwd()))
         root = Path(folder).resolve()
-        if not (root / SETTINGS_FILE).is_file():
+        if not has_settings(root):
             raise UsageError(
                 f"'{folder}' is not a workspace: it has no {SETTINGS_FILE}", "make one with `tallybook init`"
             )

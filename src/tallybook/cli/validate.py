@@ -27,16 +27,27 @@ def validate(
 
         opened = Workspace.open(workspace)
         problems = opened.validate(projects or ())
+    links = opened.definitions.links
     if json:
-        emit(problems_document(problems))
-    elif problems:
+        warnings = [{"message": _NOT_FOLLOWED, "file": link} for link in links]
+        emit(problems_document(problems) | ({"warnings": warnings} if warnings else {}))
+        return 1 if problems else 0
+    if problems:
         say_problems(problems)
         files = {problem.place.file for problem in problems if problem.place}
         say()
         say(f"{counted(len(problems), 'problem')} in {counted(len(files), 'file')}")
     else:
         say(f"workspace '{opened.name}' is valid: {_contents(opened.counts())}")
+    for link in links[:_LINKS_SHOWN]:
+        say(f"warning: {link}: {_NOT_FOLLOWED}")
+    if len(links) > _LINKS_SHOWN:
+        say(f"… and {len(links) - _LINKS_SHOWN} more such links")
     return 1 if problems else 0
+
+
+_NOT_FOLLOWED = "a link to a folder is not followed; if it holds definitions, link the files"
+_LINKS_SHOWN = 10
 
 
 @contextmanager

@@ -101,7 +101,7 @@ def _properties(executable: str) -> dict[str, str]:
         said = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
         return {}
-    return dict(re.findall(r"^\s+([\w.]+) = (.*)$", said.stderr, flags=re.MULTILINE))
+    return dict(re.findall(r"^[ \t]+([\w.]+) = (.*)$", said.stderr, flags=re.MULTILINE))
 
 
 def _major(version: str) -> int:

@@ -158,7 +158,8 @@ def _read_by_spark() -> dict[str, str]:
         text = (Path(folder) / "spark-defaults.conf").read_text(encoding="utf-8")
     except OSError:
         text = ""
-    found = dict(re.findall(r"^\s*(spark\.[^\s=:]+)[\s=:]+(.*\S)", text, flags=re.MULTILINE))
+    found = dict(re.findall(r"^[ \t]*(spark\.[^\s=:]+)[ \t=:]+(\S.*)", text, flags=re.MULTILINE))
+    found = {key: value.rstrip() for key, value in found.items()}
     for variable, key in (("MASTER", "spark.master"), ("SPARK_DRIVER_MEMORY", "spark.driver.memory")):
         if variable in os.environ:
             found.setdefault(key, os.environ[variable])

@@ -42,7 +42,7 @@ _CHARACTERS: dict[str, str] = {
 _KEYWORDS = {"or", "and", "not", "in", "between", "like", "is", "null", "true", "false"}
 _OTHER_LANGUAGES = {"CASE", "WHEN", "THEN", "ELSE", "ELSEIF", "END"}
 _VALUE = ("NAME", "QUOTED", "INTEGER", "DECIMAL", "STRING", "SELECTOR", "_TRUE", "_FALSE", "_NULL", "LPAR")
-_TEXTS = re.compile(r"\"(?:[^\"\\]|\\.|\"\")*\"|'(?:[^'\\]|\\.|'')*'|`[^`]+`", re.DOTALL)
+_TEXTS = re.compile(r"\"(?:[^\"\\]|\\.|\"\")*(?:\"|\Z)|'(?:[^'\\]|\\.|'')*(?:'|\Z)|`[^`]*(?:`|\Z)", re.DOTALL)
 
 
 def explain(error: UnexpectedInput, source: SourceText) -> Problem:
@@ -73,12 +73,12 @@ def _character(text: str, at: int) -> Finding:
 def _end(text: str) -> tuple[int, int, str, str | None]:
     """Nothing more comes, though something should: where, how long, what, and what to do."""
     end = len(text.rstrip())
-    word = re.search(r"(\w+|[^\w\s]+)$", text[:end])
-    last = word[0] if word else ""
+    last = _last_word(text[:end])
     at = end - len(last)
     if re.search(r"[0-9]\s*%$", text[:end]):
         return at, 1, "a value is missing after '%'", "% is the remainder of a division; ten percent is 0.10"
-    if re.search(r"\bBETWEEN\b(?!.*\bAND\b)", text, re.IGNORECASE | re.DOTALL) and last.upper() != "BETWEEN":
+    pairs = re.findall(r"\b(?:BETWEEN|AND)\b", text, re.IGNORECASE)
+    if pairs and pairs[-1].upper() == "BETWEEN" != last.upper():
         return max(0, end - 1), 1, "the high end of BETWEEN is missing", "write value BETWEEN low AND high"
     if last in ("+", "-", "*", "/", "%", "=", "==", "<>", "!=", "<", "<=", ">", ">=", ",") or last.lower() in _KEYWORDS:
         return at, len(last), f"something is missing after '{last}'", None
@@ -87,6 +87,12 @@ def _end(text: str) -> tuple[int, int, str, str | None]:
         count = "" if len(opened) == 1 else f" (and {len(opened) - 1} more)"
         return opened[-1], 1, f"a parenthesis is opened here and never closed{count}", "add the missing )"
     return max(0, end - 1), 1, "the expression ends too early", None
+
+
+def _last_word(text: str) -> str:
+    """The word, or the signs, that a text ends with. Read backwards: a search would begin anew at every character."""
+    found = re.match(r"\w+|[^\w\s]+", text[::-1])
+    return found[0][::-1] if found else ""
 
 
 def _unclosed(text: str) -> list[int]:
@@ -138,8 +144,7 @@ def _keyword_hint(word: str, before: str) -> str:
 
 
 def _token_hint(token: Token, before: str) -> str | None:
-    last = re.search(r"\w+$", before)
-    if str(token).upper() in _OTHER_LANGUAGES or (last and last[0].upper() in _OTHER_LANGUAGES):
+    if str(token).upper() in _OTHER_LANGUAGES or _last_word(before).upper() in _OTHER_LANGUAGES:
         return "choose with IF(condition, value, otherwise) or SWITCH(subject, value, result, …)"
     if re.search(r"\bIS$", before, re.IGNORECASE):
         return "write IS NULL or IS NOT NULL; compare other values with ="

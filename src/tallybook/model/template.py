@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_BRACES = re.compile(r"\{\{\s*(?P<name>[^{}]*?)\s*\}\}|\{\{|\}\}")
+_BRACES = re.compile(r"\{\{([^{}]*)\}\}|\{\{|\}\}")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,11 @@ class Token:
 
 def tokens(template: str) -> tuple[Token, ...]:
     """The tokens of a template, in order."""
-    return tuple(Token(match["name"], match[0], match.start()) for match in _BRACES.finditer(template))
+    return tuple(Token(_name(match), match[0], match.start()) for match in _BRACES.finditer(template))
+
+
+def _name(match: re.Match[str]) -> str | None:
+    return None if match[1] is None else match[1].strip()
 
 
 def token_names(template: str) -> frozenset[str]:
@@ -34,4 +38,4 @@ def token_names(template: str) -> frozenset[str]:
 
 def fill(template: str, values: Mapping[str, str]) -> str:
     """The template with each token replaced by its value; KeyError for a token without one."""
-    return _BRACES.sub(lambda match: values[match["name"]], template)
+    return _BRACES.sub(lambda match: values[_name(match) or ""], template)

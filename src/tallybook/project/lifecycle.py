@@ -3,7 +3,6 @@ project is one that has to be looked at again before it counts."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -11,6 +10,7 @@ from tallybook.errors import StoreError, fail
 from tallybook.model.period import PeriodStatus
 from tallybook.model.run import RunStatus
 from tallybook.model.state import Conflict, Json, ProjectStatus
+from tallybook.model.template import token_names
 
 PROJECT_MOVES: Mapping[ProjectStatus, tuple[ProjectStatus, ...]] = {
     "draft": ("active",),
@@ -94,16 +94,13 @@ def _without_labels(operation: Json) -> Json:
     return {key: value for key, value in operation.items() if key not in _LABELS}
 
 
-_REFERENCE = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
-
-
 def used_selectors(project: Json) -> frozenset[str]:
     """The named selectors the operations use, directly or through other selectors."""
     selectors = project.get("selectors") or {}
     used: set[str] = set()
     texts = list(_selector_texts(project.get("operations", ())))
     while texts:
-        names = set(_REFERENCE.findall(texts.pop())) - used
+        names = token_names(texts.pop()) - used
         used |= names
         texts += [str(selectors[name]) for name in names if name in selectors]
     return frozenset(used)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -19,11 +19,11 @@ from tallybook.model.settings import Settings
 from tallybook.operations.base import Operation
 from tallybook.project.entities import Part, read_entity
 from tallybook.project.environment import overridden
+from tallybook.project.files import SETTINGS_FILE, UnreadableError, find_files, has_settings, read_bytes
 from tallybook.project.model import AnyOperation, Project, ProjectHead
 from tallybook.project.yaml import Document, load_documents
 from tallybook.source import Place
 
-SETTINGS_FILE = "tallybook.yaml"
 KINDS = ("project", "dataset", "resolver", "datasource", "calendar", "scenario")
 E = TypeVar("E")
 
@@ -69,59 +69,61 @@ class Definitions:
     unreadable: set[str] = field(default_factory=set)
     """Ids of documents that exist but could not be read: naming one is not another mistake."""
     problems: list[Problem] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    """Links to folders, which are not followed."""
 
 
 def find_root(start: Path) -> Path:
     """The nearest folder at or above `start` with a settings file."""
     for folder in (start.absolute(), *start.absolute().parents):
-        if (folder / SETTINGS_FILE).is_file():
+        if has_settings(folder):
             return folder
     raise UsageError(f"no {SETTINGS_FILE} here or in a folder above", "make a workspace with `tallybook init`")
 
 
 def load_definitions(root: Path) -> Definitions:
     """Reads every YAML file of the workspace."""
-    definitions = Definitions(root)
-    for path in _files(root):
-        name = path.relative_to(root).as_posix()
-        documents, problems = _read(path, name)
-        definitions.problems += problems
-        if problems:
-            definitions.unreadable |= _ids_in(path)
-        for document in documents:
-            if name == SETTINGS_FILE:
-                _add_settings(definitions, Part(document, ()))
-            else:
-                _add_document(definitions, document)
+    found = find_files(root)
+    definitions = Definitions(root, links=[_name(root, link) for link in found.links])
+    definitions.problems += [_unreadable(_name(root, folder), reason) for folder, reason in found.unreadable]
+    settings = root / SETTINGS_FILE
+    missed = has_settings(root) and settings not in found.files
+    for path in (settings, *found.files) if missed else found.files:
+        _load_file(definitions, path, _name(root, path))
     return definitions
 
 
-def _read(path: Path, name: str) -> tuple[list[Document], list[Problem]]:
+def _load_file(definitions: Definitions, path: Path, name: str) -> None:
     try:
-        return load_documents(path.read_bytes(), name)
-    except OSError as error:
-        reason = f"the file cannot be read: {error.strerror}"
-        return [], [Problem("InvalidYaml", reason, place=Place(name, 1, 1), path="")]
+        content = read_bytes(path)
+    except UnreadableError as error:
+        definitions.problems.append(_unreadable(name, error))
+        return
+    documents, problems = load_documents(content, name)
+    definitions.problems += problems
+    if problems:
+        definitions.unreadable |= _ids_in(content)
+    for document in documents:
+        if name == SETTINGS_FILE:
+            _add_settings(definitions, Part(document, ()))
+        else:
+            _add_document(definitions, document)
 
 
-def _ids_in(path: Path) -> set[str]:
+def _name(root: Path, path: Path) -> str:
+    return path.relative_to(root).as_posix()
+
+
+def _unreadable(name: str, error: UnreadableError) -> Problem:
+    return Problem("InvalidYaml", str(error), error.hint, Place(name, 1, 1), path="")
+
+
+_ID = re.compile(r"^[ \t]*(?:\w+:[ \t]*\{[ \t]*)?id:[ \t]*[\"']?([A-Za-z0-9][A-Za-z0-9._-]*)", re.MULTILINE)
+
+
+def _ids_in(content: bytes) -> set[str]:
     """What looks like an id in a file that is no YAML."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return set()
-    return set(re.findall(r"^\s*(?:\w+:\s*\{\s*)?id:\s*[\"']?([A-Za-z0-9][A-Za-z0-9._-]*)", text, re.MULTILINE))
-
-
-def _files(root: Path) -> Iterator[Path]:
-    """YAML files in name order; hidden folders and workspaces inside the workspace are left alone."""
-    for folder, folders, files in os.walk(root):
-        here = Path(folder)
-        if here != root and SETTINGS_FILE in files:
-            folders.clear()
-            continue
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (here / name for name in sorted(files) if name.endswith((".yaml", ".yml")))
+    return set(_ID.findall(content.decode(errors="replace")))
 
 
 def _add_settings(definitions: Definitions, part: Part) -> None:

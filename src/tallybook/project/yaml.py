@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError, StreamMark, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.scanner import Scanner
 
 from tallybook.errors import Problem
 from tallybook.project.hide import cover_lines, cover_secrets
 from tallybook.source import Place, SourceText
 
-MAX_BYTES = 2_000_000
 MAX_VALUES = 200_000
+"""In one file; what an alias stands for counts each time."""
+_MAX_DEPTH = 100
 Path = tuple[str | int, ...]
 
 EXPRESSION_KEY = "expression"
@@ -87,19 +90,23 @@ def load_documents(content: bytes, file: str) -> tuple[list[Document], list[Prob
     documents: list[Document] = []
     problems: list[Problem] = []
     try:
-        for root in YAML(typ="safe", pure=True).compose_all(text):
+        reader = YAML(typ="safe", pure=True)
+        reader.Scanner = _Scanner
+        values = 0
+        for root in reader.compose_all(text):
             problems += cover_secrets(root, file, lines)
-            builder = _Builder(file, lines)
+            builder = _Builder(file, lines, MAX_VALUES - values)
             value = builder.build(root, ())
             problems += builder.problems
+            values += len(builder.nodes)
             if value is not None:
                 documents.append(Document(file, value, lines, builder.nodes))
     except _RefusedError as error:
-        problems.append(_invalid(file, str(error), None, error.line, error.column, lines))
+        problems.append(_invalid(file, str(error), None, error.mark.line, error.mark.column, lines))
     except MarkedYAMLError as error:
         problems.append(_unreadable(error, file, lines))
     except RecursionError:
-        problems.append(_invalid(file, "the YAML is nested too deeply", lines=lines))
+        problems.append(_invalid(file, _TOO_DEEP, lines=lines))
     except YAMLError as error:
         problems.append(_invalid(file, f"the YAML cannot be read: {str(error).splitlines()[0]}", lines=lines))
     if not documents and not problems:
@@ -108,14 +115,12 @@ def load_documents(content: bytes, file: str) -> tuple[list[Document], list[Prob
 
 
 def _decode(content: bytes, file: str) -> tuple[str, Problem | None]:
-    if len(content) > MAX_BYTES:
-        size = f"{len(content) / 1e6:.1f} MB, and {MAX_BYTES / 1e6:.0f} MB is the most"
-        return "", _invalid(file, f"the file has {size}", "keep rows in data files: `data: {table: {file: path}}`")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n")
-        return "", _invalid(file, "the file is not UTF-8 text", "save it as UTF-8", line=line)
+        what = "UTF-16 text, " if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else ""
+        return "", _invalid(file, f"the file is {what}not UTF-8 text", "save it as UTF-8", line=line)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     control = _CONTROL.search(text)
     if control is not None:
@@ -165,27 +170,42 @@ _IN_OTHER_WORDS: dict[str, tuple[str, str | None]] = {
 class _RefusedError(Exception):
     """A document that is YAML, but that nobody means."""
 
-    def __init__(self, message: str, node: Node) -> None:
+    def __init__(self, message: str, mark: StreamMark) -> None:
         super().__init__(message)
-        self.line, self.column = node.start_mark.line, node.start_mark.column
+        self.mark = mark
+
+
+_TOO_DEEP = "the YAML is nested too deeply"
+
+
+class _Scanner(Scanner):
+    """Refuses deep nesting of brackets at once: each bracket costs the scanner a look at all that are open."""
+
+    def fetch_flow_collection_start(self, *args: Any, **named: Any) -> None:
+        if self.flow_level >= _MAX_DEPTH:
+            raise _RefusedError(_TOO_DEEP, self.reader.get_mark())
+        super().fetch_flow_collection_start(*args, **named)
 
 
 class _Builder:
     """Nodes to values, noting each node under its path."""
 
-    def __init__(self, file: str, lines: Sequence[str]) -> None:
+    def __init__(self, file: str, lines: Sequence[str], most: int) -> None:
         self.nodes: dict[Path, tuple[Node | None, Node]] = {}
         self.problems: list[Problem] = []
         self._file = file
         self._lines = lines
+        self._most = most
         self._parents: list[int] = []
 
     def build(self, node: Node, path: Path, key: Node | None = None) -> Any:
         self.nodes[path] = (key, node)
         if id(node) in self._parents:
-            raise _RefusedError("an anchor contains itself", node)
-        if len(self.nodes) > MAX_VALUES:
-            raise _RefusedError(f"the document has more than {MAX_VALUES:,} values, aliases counted", node)
+            raise _RefusedError("an anchor contains itself", node.start_mark)
+        if len(self.nodes) > self._most:
+            raise _RefusedError(f"the file has more than {MAX_VALUES:,} values, aliases counted", node.start_mark)
+        if len(self._parents) > _MAX_DEPTH:
+            raise _RefusedError(_TOO_DEEP, node.start_mark)
         if isinstance(node, ScalarNode):
             self._join_surrogates(node)
             return _scalar(node)
@@ -291,12 +311,9 @@ def _folded_offsets(node: ScalarNode, lines: Sequence[str]) -> Sequence[tuple[in
     offsets: list[tuple[int, int]] = []
     for char in node.value:
         if not char.isspace():
-            while line < len(lines) and not lines[line][column:].strip():
-                line, column = line + 1, 0
-            if line >= len(lines):
-                return ()
-            column += len(lines[line][column:]) - len(lines[line][column:].lstrip())
-            if lines[line][column] != char:
+            while line < len(lines) and (column >= len(lines[line]) or lines[line][column].isspace()):
+                line, column = (line, column + 1) if column < len(lines[line]) else (line + 1, 0)
+            if line >= len(lines) or lines[line][column] != char:
                 return ()
         offsets.append((line, column))
         column += not char.isspace()

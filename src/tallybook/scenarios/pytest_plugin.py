@@ -18,14 +18,20 @@ if TYPE_CHECKING:
     from tallybook.scenarios.suite import Outcome
 
 _SETTINGS_FILE = "tallybook.yaml"
-_SCENARIO = re.compile(rb"^scenario\s*:", re.MULTILINE)
+_SCENARIO = re.compile(rb"^scenario[ \t]*:", re.MULTILINE)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """A YAML file with scenarios in it, when a workspace is around it."""
     if file_path.suffix not in (".yaml", ".yml") or _root(file_path) is None:
         return None
-    if not _SCENARIO.search(file_path.read_bytes()):
+    from tallybook.project.files import UnreadableError, read_bytes
+
+    try:
+        is_ours = _SCENARIO.search(read_bytes(file_path)) is not None
+    except UnreadableError:
+        is_ours = True  # it may hold scenarios; the collector says that nobody knows
+    if not is_ours:
         return None
     return _ScenarioFile.from_parent(parent, path=file_path)
 
@@ -70,14 +76,14 @@ class _ScenarioFile(pytest.File):
     """A file with scenarios."""
 
     def collect(self) -> Iterable[pytest.Item]:
+        from tallybook.text import printable
+
         root = _root(self.path)
         assert root is not None
         name = self.path.relative_to(root).as_posix()
         cases = [case for case in _shared(self.config).cases(root) if case.file == name]
         if not cases:
-            raise self.CollectError(f"{self.path} has scenarios, but cannot be read: see `tallybook validate`")
-        from tallybook.text import printable
-
+            raise self.CollectError(f"{printable(str(self.path))} cannot be read: see `tallybook validate`")
         for case in cases:
             yield _ScenarioItem.from_parent(self, name=printable(case.name), case=case)
 

@@ -1,0 +1,163 @@
+"""No regular expression of the package takes much longer for hostile text than for any other.
+
+The patterns are collected from the syntax trees, each with the methods it is used with, and tried on long texts that
+make a careless pattern go back and forth. A text of this length takes a sound pattern a millisecond or two, a quadratic
+one hundreds of times as long.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+import pytest
+from tests.test_architecture import MODULES, Module
+
+LENGTH = 15_000
+SECONDS = 0.4
+METHODS = ("search", "match", "fullmatch", "findall", "finditer", "sub", "split")
+BEGINNINGS = ("", "{{", "decimal(", '"', "spark.a", "1", "x", "Exception: ")
+REPEATED = (
+    *(" ", "\n", "\t", "a", "A", "0", "_", ".", ":", "'", '"', "\\", "(", "[", "{", "}", "%", "#", "-", "ä"),
+    *('\\"', "\\'", '""', "''", "a ", " a", "\n ", "{{", "{{ ", "}}", "0.", ".0", "a-", ": ", "a: ", "- ", "='"),
+    *("BETWEEN ", "AND ", "id: a\n", "[A] ", "java.io.", "\tat a\n", "spark.a=\n", "spark.a  ", "{{a"),
+)
+ENDINGS = ("", "!")
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A pattern of the package, and how it is used."""
+
+    where: str
+    text: str | bytes
+    flags: int
+    methods: frozenset[str]
+
+
+def patterns(module: Module) -> Iterator[Pattern]:
+    """Every literal given to a function of `re`, or to pydantic as the pattern of a field."""
+    used = _methods_by_name(module.tree)
+    names = {id(node.value): _name(node.targets[0]) for node in ast.walk(module.tree) if isinstance(node, ast.Assign)}
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Call):
+            continue
+        match node.func:
+            case ast.Attribute(value=ast.Name(id="re"), attr=method):
+                text = _literal(node.args[0], module)
+                methods = used.get(names.get(id(node), ""), {"search"}) if method == "compile" else {method}
+                yield Pattern(f"{module.name}:{node.lineno}", text, _flags(node), frozenset(methods))
+            case _:
+                for keyword in node.keywords:
+                    if keyword.arg == "pattern" and isinstance(keyword.value, ast.Constant):
+                        yield Pattern(
+                            f"{module.name}:{node.lineno}", str(keyword.value.value), 0, frozenset({"search"})
+                        )
+
+
+def _methods_by_name(tree: ast.Module) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=method) if method in METHODS:
+                found.setdefault(name, set()).add(method)
+    return found
+
+
+def _name(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _literal(node: ast.AST, module: Module) -> str | bytes:
+    """A literal, or the constant of another module that a name stands for."""
+    match node:
+        case ast.Constant(value=str() | bytes() as value):
+            return value
+        case ast.Name(id=name):
+            constants = (
+                other.value.value
+                for each in MODULES
+                for other in each.tree.body
+                if isinstance(other, ast.Assign) and _name(other.targets[0]) == name
+                if isinstance(other.value, ast.Constant)
+            )
+            return next(value for value in constants if isinstance(value, str))
+    raise AssertionError(f"{module.name}:{getattr(node, 'lineno', 0)}: a pattern must be a literal to be tried here")
+
+
+def _flags(call: ast.Call) -> int:
+    given = [*call.args[1:], *(keyword.value for keyword in call.keywords if keyword.arg == "flags")]
+    named = {node.attr for part in given for node in ast.walk(part) if isinstance(node, ast.Attribute)}
+    return sum(int(getattr(re, name)) for name in named & {"MULTILINE", "DOTALL", "IGNORECASE", "ASCII"})
+
+
+class _TooLongError(Exception):
+    pass
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Stops after so many seconds of the processor, however busy the machine is."""
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        raise _TooLongError
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def slow_texts(pattern: Pattern) -> Iterator[str]:
+    compiled = re.compile(pattern.text, pattern.flags)
+    for beginning in BEGINNINGS:
+        for repeated in REPEATED:
+            for ending in ENDINGS:
+                text = beginning + repeated * (LENGTH // len(repeated)) + ending
+                for method in pattern.methods:
+                    try:
+                        with limited():
+                            _apply(compiled, method, text.encode() if isinstance(pattern.text, bytes) else text)
+                    except _TooLongError:
+                        yield f"{method}: {beginning!r} + {repeated!r} * n + {ending!r}"
+                        return
+
+
+def _apply(compiled: re.Pattern[str] | re.Pattern[bytes], method: str, text: str | bytes) -> None:
+    run: Callable[..., object] = getattr(compiled, method)
+    if method == "sub":
+        run("" if isinstance(text, str) else b"", text)
+    elif method == "finditer":
+        for _ in run(text):  # type: ignore[attr-defined]
+            pass
+    else:
+        run(text)
+
+
+PATTERNS = [found for module in MODULES if module.name not in ("", "reference") for found in patterns(module)]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.where)
+def test_hostile_text_is_read_as_fast_as_any(pattern: Pattern) -> None:
+    assert list(slow_texts(pattern)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"), [(r"^\s*id:", re.MULTILINE), (r"\{\{\s*([^{}]*?)\s*\}\}", 0), (r"\w+$", 0), (r"(a+)+!$", 0)]
+)
+def test_a_careless_pattern_is_found(text: str, flags: int) -> None:
+    assert len(list(slow_texts(Pattern("here", text, flags, frozenset({"search"}))))) == 1
+
+
+def test_patterns_are_collected() -> None:
+    assert len(PATTERNS) > 30
+    (found,) = (each for each in PATTERNS if each.where.startswith("model.template:"))
+    assert found.methods == {"finditer", "sub"}
