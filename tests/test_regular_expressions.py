@@ -13,6 +13,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from types import FrameType
 
 import pytest
@@ -48,7 +49,7 @@ def patterns(module: Module) -> Iterator[Pattern]:
         if not isinstance(node, ast.Call):
             continue
         match node.func:
-            case ast.Attribute(value=ast.Name(id="re"), attr=method):
+            case ast.Attribute(value=ast.Name(id="re"), attr=method) if not _is_translated(node.args[0]):
                 text = _literal(node.args[0], module)
                 methods = used.get(names.get(id(node), ""), {"search"}) if method == "compile" else {method}
                 yield Pattern(f"{module.name}:{node.lineno}", text, _flags(node), frozenset(methods))
@@ -58,6 +59,11 @@ def patterns(module: Module) -> Iterator[Pattern]:
                         yield Pattern(
                             f"{module.name}:{node.lineno}", str(keyword.value.value), 0, frozenset({"search"})
                         )
+
+
+def _is_translated(node: ast.AST) -> bool:
+    """True for the pattern that Python's own `fnmatch` makes; it goes back nowhere."""
+    return ast.unparse(node).startswith("fnmatch.translate(")
 
 
 def _methods_by_name(tree: ast.Module) -> dict[str, set[str]]:
@@ -73,21 +79,15 @@ def _name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _literal(node: ast.AST, module: Module) -> str | bytes:
-    """A literal, or the constant of another module that a name stands for."""
-    match node:
-        case ast.Constant(value=str() | bytes() as value):
-            return value
-        case ast.Name(id=name):
-            constants = (
-                other.value.value
-                for each in MODULES
-                for other in each.tree.body
-                if isinstance(other, ast.Assign) and _name(other.targets[0]) == name
-                if isinstance(other.value, ast.Constant)
-            )
-            return next(value for value in constants if isinstance(value, str))
-    raise AssertionError(f"{module.name}:{getattr(node, 'lineno', 0)}: a pattern must be a literal to be tried here")
+def _literal(node: ast.expr, module: Module) -> str | bytes:
+    """What a pattern is, if it is made of literals and constants of its module."""
+    names = vars(import_module(f"tallybook.{module.name}"))
+    try:
+        text = eval(compile(ast.Expression(node), module.name, "eval"), names)
+    except NameError as error:
+        raise AssertionError(f"{module.name}:{node.lineno}: the pattern cannot be tried here: {error}") from None
+    assert isinstance(text, str | bytes)
+    return text
 
 
 def _flags(call: ast.Call) -> int:
