@@ -75,8 +75,11 @@ def _of_facts(raised: dict[str, str], pipeline: Pipeline, at: Step | None) -> Pr
             return _join_not_unique(raised, pipeline.steps)
         case "DataLoadError":
             return _bad_data(raised, pipeline)
-    message = f"a file appeared while the run was reading: {plain(raised.get('unlisted_file', ''))}"
-    return _of_step(Problem("DataLoadError", message, "run again when nothing writes to the place"), at)
+    if "unlisted_file" in raised:
+        message = f"a file appeared while the run was reading: {plain(raised['unlisted_file'])}"
+        return _of_step(Problem("DataLoadError", message, "run again when nothing writes to the place"), at)
+    facts = ", ".join(f"{name} {value}" for name, value in raised.items())
+    return _of_step(Problem("InternalError", f"a check of the plan failed: {facts}"), at)
 
 
 def _bad_data(raised: dict[str, str], pipeline: Pipeline) -> Problem:

@@ -69,11 +69,11 @@ def stage(
         ready.write.format(format).options(**_write_options(location), **whole).save(path)
         return (_footers(path) if format == "parquet" else ()) or _counted(spark, frame, location, format, path)
     except SPARK_ERRORS as error:
-        raised = parse_raised(str(error)) or {}
+        raised = parse_raised(error) or {}
         if raised.get("type") == "WriteFailed":
             raise fail(
                 "WriteFailed",
-                f"{location} could not be written: column '{raised['column']}' has the value {raised['value']}, which "
+                f"{location} could not be written: column '{raised.get('column')}' has the value {raised.get('value')}, which "
                 "cannot be stored exactly in an ORC file",
                 hint="write Parquet or Delta instead",
             ) from error
