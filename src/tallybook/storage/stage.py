@@ -73,8 +73,8 @@ def stage(
         if raised.get("type") == "WriteFailed":
             raise fail(
                 "WriteFailed",
-                f"{location} could not be written: column '{raised.get('column')}' has the value {raised.get('value')}, which "
-                "cannot be stored exactly in an ORC file",
+                f"{location} could not be written: column '{raised.get('column')}' has the value "
+                f"{raised.get('value')}, which cannot be stored exactly in an ORC file",
                 hint="write Parquet or Delta instead",
             ) from error
         refused = refused_files(error)
