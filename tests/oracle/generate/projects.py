@@ -225,7 +225,10 @@ class _Builder:
             body["selector"] = self._condition(writer if self.random.random() < 0.3 else self._writer(), selectors)
             if joins and not any(alias in str(body["selector"]) for alias in aliases):
                 body["selector"] = self._condition(self._writer(aliases), selectors)
-        return body | maker(writer, joins)
+        made = body | maker(writer, joins)
+        if maker == self._output:  # each has a place of its own
+            made["arguments"] = {"destination": {"location": f"out-{seq}.parquet"}, **made["arguments"]}
+        return made
 
     def _joins(self) -> list[Body]:
         if self.random.random() < 0.08:
@@ -320,7 +323,7 @@ class _Builder:
         return {"type": "delete"}
 
     def _output(self, _writer: Writer, _joins: list[Body]) -> Body:
-        arguments: Body = {"destination": {"location": "out.parquet"}}
+        arguments: Body = {}
         names = [*self.working, *self.system]
         if self.random.random() < 0.4:
             names[names.index("_source_dataset_id")] = "_source_dataset"
