@@ -23,7 +23,7 @@ LEVELS: tuple[frozenset[str], ...] = tuple(
         "text",
         "source",
         "errors",
-        "secrets",
+        "secrets private",
         "model",
         "expressions",
         "rows",

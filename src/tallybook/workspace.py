@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tallybook.errors import Problem, UsageError, ValidationError, did_you_mean
 from tallybook.expressions.scope import Scope
 from tallybook.model.dataset import DatasetRef
+from tallybook.private import close_folder, make_private_folder
 from tallybook.project.bind import working_schema
 from tallybook.project.check import check, file_order
 from tallybook.project.checked import Checked
@@ -166,13 +167,23 @@ class Workspace:
         from tallybook.engine.session import get_session
 
         settings = self.definitions.settings
-        return get_session(settings.spark if settings else None, log_dir=self.root / PRIVATE / "logs")
+        folder = self._private_folder()
+        return get_session(
+            settings.spark if settings else None, log_dir=folder / "logs", logs=settings.logs if settings else None
+        )
 
     def store(self) -> Store:
         """The metadata store, ready for use; close it, or use it in a `with`."""
         from tallybook.store.store import Store
 
+        self._private_folder()
         return Store.open(self.store_setting, self.root)
+
+    def _private_folder(self) -> Path:
+        """The folder that belongs to the product, readable by its owner only."""
+        folder = make_private_folder(self.root / PRIVATE)
+        close_folder(folder)
+        return folder
 
     @property
     def store_setting(self) -> str | None:

@@ -117,6 +117,55 @@ def test_nothing_but_the_programs_own_words_reaches_the_terminal(java: str, scri
     assert "DIVIDE_BY_ZERO" in log.read_text()
 
 
+def test_no_setting_is_on_a_command_line(script: Script, tmp_path: Path) -> None:
+    """Every process of the machine is looked at while Spark starts, each as often as that takes."""
+    defaults = tmp_path / "conf/spark-defaults.conf"
+    defaults.parent.mkdir()
+    defaults.write_text(
+        "# a comment\n"
+        "spark.hadoop.fs.s3a.secret.key   hunter2-default\n"
+        "spark.executorEnv.ODD = hunter2 \\\\ = \\\n   \\u00e9\n"
+        "spark.driver.extraJavaOptions -Dmy.password=hunter2-java -Dmy.path='a b'\n"
+    )
+    script.environment |= {
+        "SPARK_CONF_DIR": str(defaults.parent),
+        "PYSPARK_SUBMIT_ARGS": "--conf spark.hadoop.given.token=hunter2-argument --name given pyspark-shell",
+    }
+    done = script.run(
+        f"""
+        lines, ready = set(), threading.Event()
+        def look():
+            while not ready.is_set():
+                for file in Path("/proc").glob("[0-9]*/cmdline"):
+                    try:
+                        lines.add(file.read_bytes())
+                    except OSError:
+                        pass
+        watcher = threading.Thread(target=look)
+        watcher.start()
+        conf = {{"spark.driver.memory": "1g", "spark.hadoop.own.password": "hunter2-own"}}
+        spark = get_session(SparkSettings(master="local[1]", conf=conf), log_dir=Path({str(tmp_path / "logs")!r}))
+        ready.set()
+        watcher.join()
+        print(any(b"SparkSubmit" in line for line in lines), [line for line in lines if b"hunter2" in line])
+        for name in ("fs.s3a.secret.key", "given.token", "own.password"):
+            print(spark.conf.get("spark.hadoop." + name))
+        print(spark.conf.get("spark.executorEnv.ODD"), spark.conf.get("spark.app.name"))
+        java = "java_method('java.lang.System', 'getProperty', '{{}}')"
+        print(*spark.range(1).selectExpr(java.format("my.password"), java.format("my.path")).first())
+        """
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "True []",
+        "hunter2-default",
+        "hunter2-argument",
+        "hunter2-own",
+        "hunter2 \\ = é given",
+        "hunter2-java a b",
+    ]
+
+
 def test_text_is_the_same_whatever_the_language_of_the_machine(script: Script, tmp_path: Path) -> None:
     """A Turkish machine makes another letter of an i."""
     script.environment["JAVA_TOOL_OPTIONS"] = "-Duser.language=tr -Duser.country=TR"

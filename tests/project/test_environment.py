@@ -21,6 +21,7 @@ def test_each_setting_has_its_variable(tmp_path: Path, monkeypatch: pytest.Monke
         "SPARK_MASTER": "local[2]",
         "SPARK_REMOTE": "sc://host",
         "SPARK_CONF": "b=3; c=x,y ",
+        "LOGS_KEEP": "7",
     }
     for name, value in values.items():
         monkeypatch.setenv(f"TALLYBOOK_{name}", value)
@@ -31,6 +32,7 @@ def test_each_setting_has_its_variable(tmp_path: Path, monkeypatch: pytest.Monke
     assert (settings.name, settings.sandbox, settings.calendar) == ("environment", "there", "gregorian")
     assert (settings.spark.master, settings.spark.remote) == ("local[2]", "sc://host")
     assert settings.spark.conf == {"a": "1", "b": "3", "c": "x,y"}
+    assert settings.logs.keep == 7
 
 
 def test_an_empty_variable_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +47,9 @@ def test_an_empty_variable_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ("name", "value", "said"),
     [
         ("TALLYBOOK_CALENDAR", "not an id", "the environment variable TALLYBOOK_CALENDAR"),
-        ("TALLYBOOK_SPARK_CONF", "a=1;b", "TALLYBOOK_SPARK_CONF is not a list of settings at 'b'"),
+        ("TALLYBOOK_SPARK_CONF", "a=1;b", "pair 2 of TALLYBOOK_SPARK_CONF has no '='"),
+        ("TALLYBOOK_LOGS_KEEP", "0", "the environment variable TALLYBOOK_LOGS_KEEP"),
+        ("TALLYBOOK_LOGS_KEEP", "many", "the environment variable TALLYBOOK_LOGS_KEEP"),
     ],
 )
 def test_a_variable_that_cannot_be_used(

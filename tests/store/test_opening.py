@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -29,6 +31,21 @@ def test_the_default_is_a_file_in_the_workspace(tmp_path: Path) -> None:
     with Store.open(None, tmp_path, {}) as store:
         assert store.runs() == ()
     assert (tmp_path / ".tallybook" / "store.sqlite3").is_file()
+
+
+def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        with Store.open(None, tmp_path, {}) as store, store._write():
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / ".tallybook").iterdir()}
+            assert modes == dict.fromkeys(["store.sqlite3", "store.sqlite3-wal", "store.sqlite3-shm"], 0o600)
+            assert stat.S_IMODE((tmp_path / ".tallybook").stat().st_mode) == 0o700
+        (tmp_path / "shared").mkdir(mode=0o755)
+        Store.open("sqlite:///shared/s.db", tmp_path, {}).close()
+        modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("shared", "shared/s.db")]
+        assert modes == [0o755, 0o600]
+    finally:
+        os.umask(before)
 
 
 @pytest.mark.parametrize(

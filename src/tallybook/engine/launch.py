@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import re
 import secrets
 import shutil
 import socket
@@ -21,19 +20,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
-import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from tallybook.engine.java import find_java
+from tallybook.engine.properties import PYSPARK, read_submission
 from tallybook.errors import SessionError
 from tallybook.secrets import hide_secrets
 
 LOG_SETTING = "spark.tallybook.log"
 """In this setting a session remembers its log file."""
-_PYSPARK = Path(pyspark.__file__).parent
 _JAVA_OPTIONS = "-Duser.timezone=UTC -Duser.language=en -Duser.country=US -Xss4m"
 _JVM = {
     "spark.app.name": "tallybook",
@@ -74,16 +72,22 @@ def start_classic(chosen: dict[str, str], defaults: dict[str, str], log: Path) -
         SparkContext._ensure_initialized()
         chosen = {key: value for key, value in chosen.items() if key != "spark.master"}
         return _session(chosen, defaults)
-    known = _read_by_spark() | chosen
+    submission = read_submission()
+    known = {**submission.conf, **chosen}
     is_local = known.get("spark.master", "local").startswith("local")
     defaults = _JVM | (_laptop() if is_local else {}) | defaults
     if is_local and known.get("spark.sql.catalogImplementation") != "hive":
         defaults |= _warehouse()
-    with _environment(_variables(is_local)), log.open("ab") as output:
+    with (
+        tempfile.TemporaryDirectory(prefix="tallybook-start-") as folder,
+        _environment(_variables(is_local)),
+        log.open("ab") as output,
+    ):
         if SparkContext._gateway is None:
-            conf = SparkConf().setAll(list((defaults | known).items()))
-            streams = {"stdout": output, "stderr": output}
-            gateway = launch_gateway(conf, streams)  # type: ignore[no-untyped-call]  # PySpark gives it no types
+            arguments = submission.arguments_with(defaults | known, Path(folder))
+            with _environment({"PYSPARK_SUBMIT_ARGS": arguments}):
+                streams = {"stdout": output, "stderr": output}
+                gateway = launch_gateway(None, streams)  # type: ignore[no-untyped-call]  # PySpark gives it no types
             SparkContext._ensure_initialized(gateway=gateway)
         return _session(chosen, defaults)
 
@@ -99,7 +103,7 @@ def start_connect(url: str, conf: Mapping[str, str], log: Path) -> SparkSession:
     try:
         grpc.channel_ready_future(channel).result(timeout=_CONNECT_SECONDS)
     except grpc.FutureTimeoutError:
-        raise SessionError(f"no Spark Connect server answers at {hide_secrets(url)}") from None
+        raise SessionError(f"no Spark Connect server answers at {hide_secrets(url.partition(';')[0])}") from None
     finally:
         channel.close()
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
@@ -151,26 +155,9 @@ def _memory_mib() -> int:
     return min(pages, limit) // 2**20
 
 
-def _read_by_spark() -> dict[str, str]:
-    """The settings Spark takes from `spark-defaults.conf` and the environment, weakest first."""
-    folder = os.environ.get("SPARK_CONF_DIR") or Path(os.environ.get("SPARK_HOME", _PYSPARK)) / "conf"
-    try:
-        text = (Path(folder) / "spark-defaults.conf").read_text(encoding="utf-8")
-    except OSError:
-        text = ""
-    found = dict(re.findall(r"^[ \t]*(spark\.[^\s=:]+)[ \t=:]+(\S.*)", text, flags=re.MULTILINE))
-    found = {key: value.rstrip() for key, value in found.items()}
-    for variable, key in (("MASTER", "spark.master"), ("SPARK_DRIVER_MEMORY", "spark.driver.memory")):
-        if variable in os.environ:
-            found.setdefault(key, os.environ[variable])
-    if master := re.search(r"--master[\s=]+(\S+)", os.environ.get("PYSPARK_SUBMIT_ARGS", "")):
-        found["spark.master"] = master[1]
-    return found
-
-
 def _variables(is_local: bool) -> dict[str, str | None]:
     """What the JVM's environment must say; a local one talks to nobody but this machine and this Python."""
-    variables: dict[str, str | None] = {"SPARK_HOME": str(_PYSPARK)}
+    variables: dict[str, str | None] = {"SPARK_HOME": str(PYSPARK)}
     if is_local:
         variables |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     kept: dict[str, str | None] = {name: os.environ[name] for name in variables if name in os.environ}

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 
 from py4j.protocol import Py4JError
@@ -21,8 +19,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from tallybook.engine.launch import LOG_SETTING, start_classic, start_connect, start_connect_server
+from tallybook.engine.logs import new_log
 from tallybook.errors import SessionError
-from tallybook.model.settings import SparkSettings
+from tallybook.model.settings import LogSettings, SparkSettings
 from tallybook.secrets import hide_secrets
 
 NEEDS = {
@@ -44,13 +43,15 @@ _DEFAULTS = {key: values[0] for key, values in NEEDS.items()} | {
 }
 
 
-def get_session(settings: SparkSettings | None = None, *, log_dir: Path | None = None) -> SparkSession:
+def get_session(
+    settings: SparkSettings | None = None, *, log_dir: Path | None = None, logs: LogSettings | None = None
+) -> SparkSession:
     """The active session, else a new one that logs into `log_dir`, by default a temporary folder."""
     spark = _active_session()
     if spark is None:
         settings = settings or SparkSettings()
         _check(settings.conf, "remove from `spark.conf` of tallybook.yaml: {key}")
-        spark = _start(settings, _new_log(log_dir))
+        spark = _start(settings, new_log(log_dir, (logs or LogSettings()).keep))
     check_session(spark)
     return spark
 
@@ -103,9 +104,3 @@ def _reason(error: Exception, log: Path) -> str:
     complaint = re.search(r"Exception: (.+)|^((?:Error:|Improperly|Invalid|Unrecognized) .+)", text, flags=re.MULTILINE)
     words = (complaint[1] or complaint[2]) if complaint else str(error).strip().partition("\n")[0]
     return hide_secrets(words)
-
-
-def _new_log(folder: Path | None) -> Path:
-    folder = folder or Path(tempfile.mkdtemp(prefix="tallybook-log-"))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder.resolve() / f"spark-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}.log"

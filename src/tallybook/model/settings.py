@@ -15,6 +15,12 @@ class SparkSettings(Entity):
     conf: dict[str, Text] = Field(default_factory=dict)
 
 
+class LogSettings(Entity):
+    """The logs of Spark sessions."""
+
+    keep: int = Field(30, ge=1, description="How many logs stay in .tallybook/logs/; each start of Spark makes one.")
+
+
 class Settings(Entity):
     """Everything a workspace can set; each has an environment variable `TALLYBOOK_…` that wins."""
 
@@ -23,3 +29,4 @@ class Settings(Entity):
     sandbox: NonEmpty = ".tallybook/sandbox"
     calendar: Id | None = None
     spark: SparkSettings = SparkSettings()
+    logs: LogSettings = LogSettings()

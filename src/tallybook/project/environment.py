@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from pydantic import ValidationError
 
 from tallybook.errors import UsageError
-from tallybook.model.settings import Settings, SparkSettings
+from tallybook.model.base import Entity
+from tallybook.model.settings import Settings
 
 PREFIX = "TALLYBOOK_"
 _OWN = ("name", "sandbox", "calendar")
@@ -19,31 +21,44 @@ _SPARK = ("master", "remote")
 
 def overridden(settings: Settings, environ: Mapping[str, str]) -> Settings:
     """The settings with what the environment says in place of what the file says."""
-    own = _given(environ, _OWN, PREFIX)
     spark: dict[str, object] = dict(_given(environ, _SPARK, f"{PREFIX}SPARK_"))
     conf = environ.get(f"{PREFIX}SPARK_CONF")
     if conf:
         spark["conf"] = settings.spark.conf | _pairs(conf)
+    return _replaced(
+        settings,
+        _given(environ, _OWN, PREFIX)
+        | {
+            "spark": _replaced(settings.spark, spark, f"{PREFIX}SPARK_"),
+            "logs": _replaced(settings.logs, _given(environ, ("keep",), f"{PREFIX}LOGS_"), f"{PREFIX}LOGS_"),
+        },
+        PREFIX,
+    )
+
+
+E = TypeVar("E", bound=Entity)
+
+
+def _replaced(entity: E, values: dict[str, object], prefix: str) -> E:
     try:
-        return Settings.model_validate(
-            dict(settings) | own | {"spark": SparkSettings.model_validate(dict(settings.spark) | spark)}
-        )
+        return type(entity).model_validate(dict(entity) | values, strict=False)
     except ValidationError as error:
         details = error.errors()[0]
-        name = f"{PREFIX}{str(details['loc'][-1]).upper()}"
+        name = f"{prefix}{str(details['loc'][0]).upper()}"
         raise UsageError(
             f"the environment variable {name} has a value that is not possible: {details['msg']}"
         ) from None
 
 
-def _given(environ: Mapping[str, str], names: tuple[str, ...], prefix: str) -> dict[str, str]:
+def _given(environ: Mapping[str, str], names: tuple[str, ...], prefix: str) -> dict[str, object]:
     return {name: value for name in names if (value := environ.get(prefix + name.upper()))}
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """`key=value` pairs, separated by semicolons: values of Spark settings may have commas."""
+    """`key=value` pairs, separated by semicolons: values of Spark settings may have commas. A message repeats none: it
+    could be a part of a secret."""
     pairs = [pair.partition("=") for pair in text.split(";") if pair.strip()]
-    wrong = next((key for key, equals, _ in pairs if not equals), None)
+    wrong = next((number for number, (_, equals, _) in enumerate(pairs, start=1) if not equals), None)
     if wrong is not None:
-        raise UsageError(f"TALLYBOOK_SPARK_CONF is not a list of settings at '{wrong}'", "write key=value;key=value")
+        raise UsageError(f"pair {wrong} of TALLYBOOK_SPARK_CONF has no '='", "write key=value;key=value")
     return {key.strip(): value.strip() for key, _, value in pairs}

@@ -86,6 +86,7 @@ MEANINGS: dict[str, str] = {
     "Settings.sandbox": "The folder drafts write into.",
     "Settings.calendar": "The calendar whose periods are meant; by default Gregorian years, quarters, months and days.",
     "Settings.spark": "How to get a Spark session where none is active.",
+    "Settings.logs": "How long logs are kept.",
     "SparkSettings.master": "A Spark master, such as local[4] or spark://host:7077.",
     "SparkSettings.remote": "A Spark Connect server, such as sc://host:15002.",
     "SparkSettings.conf": "Spark settings, by their names.",

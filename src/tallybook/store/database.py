@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.util import LRUCache
 
 from tallybook.errors import StoreError
+from tallybook.private import make_private_file, make_private_folder
 from tallybook.store.url import shown, without_secrets
 
 _BUSY_TIMEOUT_MS = 30_000
@@ -94,13 +95,22 @@ class Database:
 def _sqlite_engine(url: URL) -> sa.Engine:
     assert url.database is not None
     try:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(Path(url.database).parent)
     except OSError as error:
         raise StoreError(f"the folder of the metadata store cannot be made: {error}") from error
     engine = sa.create_engine(url, json_serializer=canonical_json, execution_options=_COMPILED)
+    event.listen(engine, "do_connect", lambda *_: _make_file(url))
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _make_file(url: URL) -> None:
+    """SQLite would make a file that others can read; the files beside it take the mode of this one."""
+    try:
+        make_private_file(Path(str(url.database)))
+    except OSError:
+        return  # SQLite meets the same, and says it
 
 
 def _configure_sqlite(connection: Any, _record: Any) -> None:
