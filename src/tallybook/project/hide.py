@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from tallybook.errors import Problem
+from tallybook.project.files import SETTINGS_FILE
 from tallybook.secrets import REFERENCE, hide_secrets, names_secret
 from tallybook.source import Place, path_text
 
-SETTINGS_FILE = "tallybook.yaml"
 Path = tuple[str | int, ...]
 _BY_REFERENCE = "take it out of the file and write `credential_ref: env:NAME` or `credential_ref: file:PATH`"
 _BY_CONF = "put it into spark-defaults.conf, or into the environment variable TALLYBOOK_SPARK_CONF"
