@@ -111,6 +111,13 @@ def test_what_is_no_file(refused, place, table, file, tmp_path):
     assert (problem.type, "pipe is neither a file nor a folder" in problem.message) == ("DataLoadError", True)
 
 
+@pytest.mark.parametrize("target", ["pipe.csv", "p*.csv", "p{i,o}pe.csv"])
+def test_a_pipe_that_is_named_is_not_waited_for(refused, place, table, tmp_path, target):
+    os.mkfifo(tmp_path / "pipe.csv")
+    problem = refused(place("csv", tmp_path / target), table(id="integer"))
+    assert (problem.type, "pipe.csv is neither a file nor a folder" in problem.message) == ("DataLoadError", True)
+
+
 def test_a_folder_column_named_twice(refused, place, table, file, tmp_path):
     file("csv", "d/y=1/y=2/1.csv", 1)
     problem = refused(place("csv", tmp_path / "d"), table(id="integer"))

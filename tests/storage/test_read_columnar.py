@@ -9,12 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
+from pyspark.errors import PySparkException
 
 from tallybook.errors import RunError
 from tallybook.model.datasource import CatalogSource, DatabaseOptions, DatabaseSource
 from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
+from tallybook.rows.raising import parse_raised
 from tallybook.storage import base, read, read_all
 
 
@@ -146,10 +148,11 @@ def test_a_file_that_was_not_listed_gets_no_position(monkeypatch, spark, tmp_pat
     monkeypatch.setattr(base, "_SEARCHED_FILES", searched)
     columns = [base.FILE, base.NAME, base.ROW]
     rows = spark.createDataFrame([("b", "b", 0), ("bb", "bb", 1)], columns)
-    with pytest.raises(Exception, match=r"unlisted_file.*bb"):
+    with pytest.raises(PySparkException) as caught:
         values = {name: sql.name(name) for name in columns}
         source, values = base.positioned(spark, rows, values, {"a": 0, "b": 1, "c": 2})
         source.selectExpr(values[POSITION]).collect()
+    assert parse_raised(caught.value) == {"type": "InternalError", "unlisted_file": "bb"}
 
 
 def test_missing_places(spark, refused, place, table, tmp_path):

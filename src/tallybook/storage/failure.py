@@ -52,7 +52,8 @@ def causes(error: Exception) -> tuple[Cause, ...]:
     if isinstance(error, Py4JJavaError):
         return tuple(_of_jvm(error.java_exception))
     message, trace = _first_line(str(error)), getattr(error, "getStackTrace", lambda: None)() or ""
-    outermost = Cause(_first_line(trace), message)
+    type = _first_line(trace)
+    outermost = Cause(type, message.removeprefix(f"({type}) "))
     inner = [Cause(*found) for found in _CAUSED_BY.findall(trace)]
     of_task = _OF_TASK.match(message)
     return (outermost, *(inner or ([Cause(of_task[1], of_task[2])] if of_task else [])))

@@ -15,10 +15,10 @@ from urllib.parse import unquote
 
 from pyspark.sql import SparkSession
 
-from tallybook.errors import RunError, fail
+from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.storage.base import local_path
-from tallybook.storage.files import as_pattern, is_pattern, list_files, literal_and_pattern
+from tallybook.storage.files import as_pattern, is_pattern, list_files, literal_and_pattern, plain
 
 _SHOWN = 5
 _BRACES = re.compile(r"\{([^{}]*)\}")
@@ -35,6 +35,8 @@ def local_files(location: Location) -> list[Path] | None:
     if local is None or is_pattern(location) or not os.path.exists(local):  # noqa: PTH110  # never raises
         return None
     path = Path(local)
+    if not path.is_dir():
+        _refuse_pipe(path)
     return [path] if path.is_file() else sorted(path.joinpath(*parts) for parts in _walk(path))
 
 
@@ -58,6 +60,8 @@ def check_layout(spark: SparkSession, location: Location) -> None:
     else:
         depth = len(_root(location))
         urls = visible(location, list_files(spark, as_pattern(location), below=True))
+        for url in urls if local_path(location) is not None else ():
+            _refuse_pipe(Path(plain(url)))
         below = [_parts(url)[depth:] for url in urls]
     layouts = {parts: tuple(_column(folder) for folder in parts[:-1]) for parts in below}
     if any(layouts.values()):
@@ -105,7 +109,7 @@ def _walk(root: Path) -> Iterator[tuple[str, ...]]:
             elif entry.is_file():
                 yield Path(entry.path).relative_to(root).parts
             else:
-                raise _no_file(entry)
+                _refuse_pipe(Path(entry.path))
 
 
 def _entries(folder: Path) -> Sequence[os.DirEntry[str]]:
@@ -116,10 +120,13 @@ def _entries(folder: Path) -> Sequence[os.DirEntry[str]]:
         raise fail("DataLoadError", f"the folder {folder} cannot be read: {error.strerror}") from error
 
 
-def _no_file(entry: os.DirEntry[str]) -> RunError:
-    if entry.is_symlink():
-        return fail("DataLoadError", f"{entry.path} is a link to a file that does not exist", hint="remove the link")
-    return fail("DataLoadError", f"{entry.path} is neither a file nor a folder", hint="remove it")
+def _refuse_pipe(path: Path) -> None:
+    """Raises DataLoadError for what is no file: reading a pipe would wait for ever."""
+    if path.is_file():
+        return
+    if path.is_symlink() and not path.exists():
+        raise fail("DataLoadError", f"{path} is a link to a file that does not exist", hint="remove the link")
+    raise fail("DataLoadError", f"{path} is neither a file nor a folder", hint="remove it")
 
 
 def _root(location: Location) -> tuple[str, ...]:
