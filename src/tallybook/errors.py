@@ -112,6 +112,7 @@ PROBLEM_TYPES = _types(
     ("PeriodNotOpen", "run", "The period is closed or locked."),
     ("ProjectNotRunnable", "run", "The project is inactive, in conflict, or changed its status during the run."),
     ("ConcurrentRun", "run", "A run of the same project or period is under way."),
+    ("AlreadyAppended", "run", "A run of the same project and period has appended its rows, or may have."),
     ("RunSuperseded", "run", "The run may no longer write: it was declared dead, or a later run has taken its place."),
     ("RunNotFound", "run", "No run has that id, or it cannot be retried or replayed."),
     ("InternalError", "run", "A bug of Tallybook, or a Spark failure that is not about the data."),

@@ -115,16 +115,26 @@ class Workspace:
         *,
         as_of: date | None = None,
         reopen_reason: str | None = None,
+        again: bool = False,
         watcher: Listener | None = None,
     ) -> RunResult:
-        """Runs a project for a period; RunError says what went wrong."""
+        """Runs a project for a period; RunError says what went wrong. With `again` it appends once more what an
+        earlier run has appended for the period."""
         with self.store() as store:
-            return self._runner(store, watcher).run(project, period, as_of=as_of, reopen_reason=reopen_reason)
+            runner = self._runner(store, watcher)
+            return runner.run(project, period, as_of=as_of, reopen_reason=reopen_reason, again=again)
 
-    def retry(self, run_id: str, *, reopen_reason: str | None = None, watcher: Listener | None = None) -> RunResult:
+    def retry(
+        self,
+        run_id: str,
+        *,
+        reopen_reason: str | None = None,
+        again: bool = False,
+        watcher: Listener | None = None,
+    ) -> RunResult:
         """Continues a failed or cancelled run; outputs it finished are not written again."""
         with self.store() as store:
-            return self._runner(store, watcher).retry(run_id, reopen_reason=reopen_reason)
+            return self._runner(store, watcher).retry(run_id, reopen_reason=reopen_reason, again=again)
 
     def apply(self, *, dry_run: bool = False) -> Applied:
         """Records the files; what changed becomes a new version. A dry run only says what would."""

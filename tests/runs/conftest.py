@@ -27,6 +27,15 @@ def active(books: Books, spark: SparkSession) -> Books:
     return books
 
 
+@pytest.fixture
+def appending(active: Books) -> Books:
+    """The close is active and appends to its ledger; nothing has run."""
+    ledger = "columns: [id, tier, net, _period]"
+    active.edit("close.yaml", ledger, f"{ledger}\n        mode: append")
+    active.open().activate("close")
+    return active
+
+
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> tuple[Books, RunResult]:
     """January closed once. Tests only look at it."""

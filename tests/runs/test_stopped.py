@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,21 +16,13 @@ import sqlalchemy as sa
 from tests.runs.forks import SECONDS, Forks, Job
 from tests.runs.kit import JANUARY, Books
 
+from tallybook.engine.pipeline import Listener
 from tallybook.errors import RunError
 from tallybook.model.run import Run
+from tallybook.operations.base import Step
 from tallybook.store.database import now
 from tallybook.store.owner import DEAD_AFTER
 from tallybook.store.tables import RUNS
-
-
-@pytest.fixture
-def appending(active: Books) -> Books:
-    """The close appends to its ledger."""
-    active.edit(
-        "close.yaml", "columns: [id, tier, net, _period]", "columns: [id, tier, net, _period]\n        mode: append"
-    )
-    active.open().activate("close")
-    return active
 
 
 @contextmanager
@@ -49,7 +41,8 @@ def stopped(books: Books, forks: Forks, moment: str) -> Iterator[tuple[Run, list
             connection.execute(sa.update(RUNS).values(owner_host="elsewhere", heartbeat_at=silent))
         yield run, outcome
     finally:
-        os.kill(run.owner.pid, signal.SIGCONT)
+        with suppress(ProcessLookupError):
+            os.kill(run.owner.pid, signal.SIGCONT)
         thread.join(SECONDS)
 
 
@@ -84,6 +77,26 @@ def test_rows_are_not_doubled(appending: Books, forks: Forks, moment: str) -> No
     assert declared_dead.status == "failed" and successor.claim > run.claim
     with pytest.raises(RunError, match=f"run {successor.id} of the same project and period has completed since"):
         appending.open().retry(run.id)
+
+
+def test_a_run_does_not_append_beside_a_dead_one_that_wrote_after_all(appending: Books, forks: Forks) -> None:
+    """The first run has its permission and stands still; it commits while its successor computes."""
+    with stopped(appending, forks, "committing") as (run, outcome):
+
+        class Waker(Listener):
+            def started(self, step: Step) -> None:
+                if step.seq == 30:
+                    os.kill(run.owner.pid, signal.SIGCONT)
+                    deadline = time.monotonic() + SECONDS
+                    while not outcome and time.monotonic() < deadline:
+                        time.sleep(0.05)
+
+        with pytest.raises(RunError, match=f"run {run.id}, which was declared dead, has appended") as refused:
+            appending.run(watcher=Waker())
+    assert refused.value.problem.type == "AlreadyAppended"
+    assert appending.ledger() == JANUARY
+    with pytest.raises(RunError, match=rf"run {run.id} \(failed\) has appended rows"):
+        appending.run()
 
 
 def test_a_run_does_not_write_into_a_locked_period(appending: Books, forks: Forks) -> None:

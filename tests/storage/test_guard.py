@@ -8,15 +8,17 @@ from deltalake import DeltaTable
 from tallybook.errors import RunError, fail
 from tallybook.storage import write
 from tallybook.storage.guard import Guard
+from tallybook.storage.write import has_written
 
 OLD, NEW = [(1,)], [(2,)]
 
 
 @pytest.fixture
 def save(spark):
-    def run(rows, location, mode="overwrite", run_id="run-1", check=lambda: None, claim=1):
+    def run(rows, location, mode="overwrite", run_id="run-1", check=lambda: None, claim=1, rivals=()):
         frame = spark.createDataFrame(rows, "id bigint").coalesce(1)
-        return write(spark, frame, location, mode=mode, run_id=run_id, seq=5, guard=Guard(check, "p:2026-01:5", claim))
+        guard = Guard(check, "p:2026-01:5", claim, rivals)
+        return write(spark, frame, location, mode=mode, run_id=run_id, seq=5, guard=guard)
 
     return run
 
@@ -75,3 +77,26 @@ def test_a_successor_that_commits_after_the_question_wins(save, rows, place, tab
         save(OLD, location, "append", "earlier", overtake, claim=7)
     assert caught.value.problem.type == "RunSuperseded"
     assert rows(location, table(id="integer")) == NEW
+
+
+@pytest.mark.parametrize("format", ["delta", "parquet"])
+def test_nothing_is_appended_beside_the_rows_of_a_rival(save, rows, place, table, tmp_path, format):
+    location = place(format, tmp_path / "t")
+    save(OLD, location, "append", "rival", claim=7)
+    with pytest.raises(RunError) as caught:
+        save(NEW, location, "append", "later", claim=8, rivals=("other", "rival"))
+    assert caught.value.problem.type == "AlreadyAppended" and "run rival" in caught.value.problem.message
+    assert rows(location, table(id="integer")) == OLD
+    save(NEW, location, "append", "later", claim=8, rivals=("other",))
+    assert sorted(rows(location, table(id="integer"))) == OLD + NEW
+    assert has_written(location, "rival", 5) and not has_written(location, "rival", 6)
+    assert not has_written(location, "other", 5)
+    assert not has_written(place(format, tmp_path / "nowhere"), "rival", 5)
+
+
+def test_a_destination_that_cannot_be_asked(place, tmp_path):
+    log = tmp_path / "t" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").write_text("not a log")
+    assert has_written(place("delta", tmp_path / "t"), "run-1", 5) is None
+    assert has_written(place("parquet", "s3a://bucket/t"), "run-1", 5) is None

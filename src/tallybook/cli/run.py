@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,6 +36,9 @@ def run(
     reopen_reason: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Why a closed period is run again; kept with the run.")
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Append once more what an earlier run has appended for the period.")
+    ] = False,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> int:
@@ -51,7 +54,8 @@ def run(
     opened = Workspace.open(workspace)
     results: list[RunResult] = []
     try:
-        for start in _starts(opened, project, period or (), as_of, retry, reopen_reason, None if json else _watcher()):
+        shared = {"reopen_reason": reopen_reason, "again": again, "watcher": None if json else _watcher()}
+        for start in _starts(opened, project, period or (), as_of, retry, shared):
             results.append(start())
             if not json:
                 _say_result(results[-1], show, opened)
@@ -77,15 +81,14 @@ def _starts(
     periods: Sequence[str],
     as_of: datetime | None,
     retry: str | None,
-    reopen_reason: str | None,
-    watcher: Listener | None,
+    shared: Mapping[str, Any],
 ) -> Iterator[Callable[[], RunResult]]:
-    """The runs asked for, one after the other."""
+    """The runs asked for, one after the other. `shared` are the options that a run and a retry both take."""
     if retry is not None:
-        yield partial(workspace.retry, retry, reopen_reason=reopen_reason, watcher=watcher)
+        yield partial(workspace.retry, retry, **shared)
     day = as_of.date() if as_of else None
     for period in periods:
-        yield partial(workspace.run, str(project), period, as_of=day, reopen_reason=reopen_reason, watcher=watcher)
+        yield partial(workspace.run, str(project), period, as_of=day, **shared)
 
 
 def _document(result: RunResult) -> dict[str, Any]:

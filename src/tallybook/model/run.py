@@ -128,3 +128,5 @@ class Snapshot(Entity):
     calendar: Json | None = None
     """The calendar whose periods the places are of; None in snapshots of versions that did not keep it."""
     engine_version: str
+    appended_before: tuple[str, ...] = ()
+    """Runs that had appended for the same project and period; this one was told to append once more."""

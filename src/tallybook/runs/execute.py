@@ -50,6 +50,8 @@ class Execution(Listener):
     run: Run
     plan: Plan
     calendar: Calendar
+    rivals: Sequence[str] = ()
+    """Other runs that began to append the same rows and may not be dead."""
     watcher: Listener = field(default_factory=Listener)
     outputs: list[OutputResult] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -140,7 +142,7 @@ class Execution(Listener):
     def _guard(self, step: OutputStep) -> Guard:
         run = self.run
         output = f"tallybook:{run.project_id}:{run.calendar_id}:{run.period}:{step.seq}"
-        return Guard(lambda: self.store.check_may_write(run), output, run.claim)
+        return Guard(lambda: self.store.check_may_write(run), output, run.claim, tuple(self.rivals))
 
     def _register(self, step: OutputStep, done: OutputResult) -> OutputResult:
         """After the write; if it fails the rows are there all the same, so the run goes on with a warning."""

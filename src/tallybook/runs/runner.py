@@ -13,17 +13,19 @@ from tallybook.engine.conditions import evaluator
 from tallybook.engine.facts import RunFacts
 from tallybook.engine.pipeline import Listener
 from tallybook.engine.plan import Plan
-from tallybook.errors import fail
+from tallybook.errors import RunError, fail
 from tallybook.model.period import Calendar
 from tallybook.model.run import OperationResult, OutputResult, Run, Snapshot
 from tallybook.project.checked import Checked
 from tallybook.project.lifecycle import check_project_runs
 from tallybook.project.load import ProjectEntry
+from tallybook.runs.appended import EarlierAppends, append_outputs, earlier_appends, written_outputs
 from tallybook.runs.apply import apply
 from tallybook.runs.ending import ending
 from tallybook.runs.execute import Execution
 from tallybook.runs.planner import Planner, calendar_of, valid_project
 from tallybook.runs.recording import Known, known_datasets
+from tallybook.runs.refusal import check_would_run
 from tallybook.runs.snapshot import calendar_then, changed_inputs, plan_again, take_snapshot
 from tallybook.storage.fingerprint import fingerprint
 from tallybook.store.store import Store
@@ -56,12 +58,31 @@ class Runner:
     watcher: Listener = field(default_factory=Listener)
 
     def run(
-        self, project_id: str, period_id: str, *, as_of: date | None = None, reopen_reason: str | None = None
+        self,
+        project_id: str,
+        period_id: str,
+        *,
+        as_of: date | None = None,
+        reopen_reason: str | None = None,
+        again: bool = False,
     ) -> RunResult:
-        """Records the files, then runs the project's current version."""
+        """Records the files, then runs the project's current version; a run that is refused records nothing.
+
+        A project that has appended for the period before is refused unless it is to append `again`.
+        """
         entry = valid_project(self.checked, project_id)
         calendar = calendar_of(self.checked)
         period = calendar.period(period_id)
+        self.store.refuse_concurrent(project_id, period.identifier)
+        earlier = check_would_run(
+            self.store,
+            self.checked,
+            calendar,
+            project_id,
+            period.identifier,
+            reopen_reason=reopen_reason,
+            again=again,
+        )
         apply(self.store, self.checked)
         state = self.store.project_state(project_id)
         assert state is not None, "recording gives every project a state"
@@ -81,16 +102,23 @@ class Runner:
         with ending(self.store, run):
             facts = RunFacts(run.id, period, run.as_of, run.run_timestamp, run.id_epoch_ms)
             plan = planner.plan(bound, facts, sandbox=run.sandbox)
-            started = self.store.start_run(run, self._snapshot(plan, entry))
+            started = self.store.start_run(run, self._snapshot(plan, entry, earlier))
         written_down = entry.head.input_dataset_version is not None
         warnings = [] if written_down else list(superseded_input(plan, known))
-        return self._execute(started, plan, calendar, warnings)
+        return self._execute(started, plan, calendar, earlier, warnings)
 
-    def retry(self, run_id: str, *, reopen_reason: str | None = None) -> RunResult:
-        """Runs a failed or cancelled run's snapshot again; outputs it finished are not written again."""
+    def retry(self, run_id: str, *, reopen_reason: str | None = None, again: bool = False) -> RunResult:
+        """Runs a failed or cancelled run's snapshot again; outputs it finished are not written again.
+
+        What other runs have appended since it began is a reason to refuse it unless it is to append `again`.
+        """
         before = self.store.run(run_id)
         refuse_superseded(self.store, before)
+        earlier = EarlierAppends()
         if before.status in ("failed", "cancelled"):
+            earlier = self._appended_since(before)
+            if earlier.problem is not None and not again:
+                raise RunError([earlier.problem])
             self._refuse_changed(before)
         calendar = calendar_of(self.checked)
         initial = calendar.initial_status(before.period)
@@ -99,7 +127,15 @@ class Runner:
             snapshot = self.store.snapshot(run_id)
             plan = plan_again(run, snapshot, self.store)
             calendar = calendar_then(snapshot, calendar)
-        return self._execute(run, plan, calendar)
+        return self._execute(run, plan, calendar, earlier)
+
+    def _appended_since(self, run: Run) -> EarlierAppends:
+        """What other runs have appended that the run did not know of, where it still has to append."""
+        snapshot = self.store.snapshot(run.id)
+        done = {output.seq for output in self.store.output_results(run.id) if output.committed}
+        if run.sandbox or append_outputs(snapshot.project) <= done:
+            return EarlierAppends()
+        return earlier_appends(self.store, run.project_id, run.period, but_not={run.id, *snapshot.appended_before})
 
     def _refuse_changed(self, run: Run) -> None:
         """A retry reads what the run read: outputs it finished and those to come must be of the same rows."""
@@ -111,20 +147,25 @@ class Runner:
                 hint=f"tallybook run {run.project_id} --period {run.period}",
             )
 
-    def _snapshot(self, plan: Plan, entry: ProjectEntry) -> Snapshot:
+    def _snapshot(self, plan: Plan, entry: ProjectEntry, earlier: EarlierAppends) -> Snapshot:
         project = entry.project
         assert project is not None, "a valid project is whole"
         versions = {definition.id: definition.version for definition in self.store.all_latest("resolver")}
         engine = f"tallybook {version('tallybook')}, pyspark {version('pyspark')}"
         calendar = calendar_of(self.checked)
-        return take_snapshot(
+        taken = take_snapshot(
             plan, project, calendar, versions, engine, lambda place: fingerprint(self.session(), place)
         )
+        return taken.model_copy(update={"appended_before": earlier.runs})
 
-    def _execute(self, run: Run, plan: Plan, calendar: Calendar, warnings: Sequence[str] = ()) -> RunResult:
+    def _execute(
+        self, run: Run, plan: Plan, calendar: Calendar, earlier: EarlierAppends, warnings: Sequence[str] = ()
+    ) -> RunResult:
         with ending(self.store, run):
             spark = self.session()
-        execution = Execution(self.store, spark, run, plan, calendar, self.watcher)
+        execution = Execution(self.store, spark, run, plan, calendar, earlier.rivals, self.watcher)
+        if earlier.problem is not None:
+            execution.warn(f"appends once more: {earlier.problem.message}")
         for warning in warnings:
             execution.warn(warning)
         frame = execution.execute()
@@ -150,7 +191,7 @@ def refuse_superseded(store: Store, run: Run) -> None:
     for other in store.runs(project_id=run.project_id, period=run.period):
         if other.claim <= run.claim or other.sandbox != run.sandbox:
             continue
-        written = [output.seq for output in store.output_results(other.id) if output.committed]
+        written = [seq for seq, visible in written_outputs(store, other).items() if visible]
         if other.status == "completed" or written:
             done = "has completed" if other.status == "completed" else f"has written output {written[-1]}"
             raise fail(

@@ -75,7 +75,7 @@ def _write(
         done = _committed(location, table, tuple(frame.columns), run_id, seq) if table is not None else None
         if table is not None and done is None:
             _refuse(location, table, frame.schema, mode)
-            _refuse_superseded(location, table, guard)
+            _refuse_superseded(location, table, guard, mode)
         return done or table
 
     _refuse_misread(location)
@@ -105,8 +105,8 @@ def _fence(guard: Guard) -> list[Transaction]:
     return [] if guard is UNGUARDED else [Transaction(guard.output, guard.claim)]
 
 
-def _refuse_superseded(location: Location, table: DeltaTable, guard: Guard) -> None:
-    """Refuse a table that a run with a later claim on the same output has written.
+def _refuse_superseded(location: Location, table: DeltaTable, guard: Guard, mode: str) -> None:
+    """Refuse a table that a run with a later claim on the same output has written, or a rival has appended to.
 
     Checked in the table that is then committed to: a commit that comes in between makes this one fail, whenever it
     was that this process was stopped.
@@ -117,6 +117,9 @@ def _refuse_superseded(location: Location, table: DeltaTable, guard: Guard) -> N
             f"a later run of the same project and period has written {location} since this one began",
             hint="this run was declared dead and replaced; its rows are not written",
         )
+    for rival in guard.rivals if mode == "append" else ():
+        if table.transaction_version(rival) is not None:
+            guard.refuse_rival(rival, str(location))
 
 
 def _commit(

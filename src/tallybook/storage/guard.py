@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NoReturn
+
+from tallybook.errors import fail
 
 
 @dataclass(frozen=True)
@@ -16,6 +19,16 @@ class Guard:
     """A name that every run of the same project, period and output shares."""
     claim: int
     """A number that grows with every run and retry: rows of a later claim are never followed by those of an earlier."""
+    rivals: tuple[str, ...] = ()
+    """Runs that began to append the same rows and may not be dead. If one has written by now, nothing is appended."""
+
+    def refuse_rival(self, rival: str, place: str) -> NoReturn:
+        """Refuses to append beside the rows of a rival."""
+        raise fail(
+            "AlreadyAppended",
+            f"run {rival}, which was declared dead, has appended to {place} after this run began",
+            hint=f"`tallybook runs {rival}` shows it; start a new run, or with --again to append once more",
+        )
 
 
 def _allow() -> None:

@@ -56,6 +56,7 @@ def _write(
         parts = stage(spark, frame, location, str(staged), single=single)
         files = _named(staged, prefix)
         if mode == "append" and target.exists():
+            _refuse_rivals(target, guard)
             link_into(target, staged, prefix)
         refuse_files(location, mode, output)
         guard.check()
@@ -63,6 +64,12 @@ def _write(
     finally:
         clear(staged)
     return Written(sum(part.rows for part in parts), tuple(frame.columns))
+
+
+def _refuse_rivals(target: Path, guard: Guard) -> None:
+    for rival in guard.rivals:
+        if any(file.name.startswith(f"{rival}-") for file in target.iterdir()):
+            guard.refuse_rival(rival, str(target))
 
 
 def _target(location: Location) -> Path:

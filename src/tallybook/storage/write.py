@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tallybook.errors import fail
+from tallybook.errors import ProblemError, fail
 from tallybook.model.location import Location
 from tallybook.storage.base import local_path
 from tallybook.storage.commit import refuse_folder, write_delta
-from tallybook.storage.delta import table_root
+from tallybook.storage.delta import open_table, table_root
 from tallybook.storage.guard import UNGUARDED, Guard
 from tallybook.storage.ownership import output_name
 from tallybook.storage.plain import refuse_files, write_plain
@@ -73,3 +74,17 @@ def written_by(location: Location, run_id: str, seq: int) -> Location:
         return replace(location, target=f"{location.target.rstrip('/')}/{output_name(run_id, seq)}-*")
     files = location.source.model_copy(update={"type": "parquet"})
     return replace(location, source=files, target=f"{table_root(location)}/{output_name(run_id, seq)}/*", version=None)
+
+
+def has_written(location: Location, run_id: str, seq: int) -> bool | None:
+    """Whether an output of a run is visible at its destination; None where the destination cannot be asked."""
+    try:
+        if location.source.type == "delta":
+            table = open_table(replace(location, version=None))
+            return table is not None and (table.transaction_version(run_id) or 0) >= seq
+        local, prefix = local_path(location), f"{output_name(run_id, seq)}-"
+        return None if local is None else any(file.name.startswith(prefix) for file in Path(local).iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (ProblemError, OSError):
+        return None

@@ -205,6 +205,13 @@ class Runs(ActiveRuns):
             "heartbeat_at": self._clock(connection),
         }
 
+    def refuse_concurrent(self, project_id: str, period: str) -> None:
+        """Raises `ConcurrentRun` if a run of the project and period is under way."""
+        self.fail_dead_runs()
+        others = self.runs(project_id=project_id, period=period, statuses=ACTIVE_RUN_STATUSES)
+        if others:
+            raise concurrent(others[0])
+
     def _concurrent(self, project_id: str, period: str) -> RunError:
         others = self.runs(project_id=project_id, period=period, statuses=ACTIVE_RUN_STATUSES)
         if others:

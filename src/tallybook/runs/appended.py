@@ -1,0 +1,117 @@
+"""Rows that runs of a project and period have appended: running again would append them a second time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from tallybook.errors import Problem
+from tallybook.model.run import OutputResult, Run, Snapshot
+from tallybook.model.state import Json
+from tallybook.runs.places import location_from_json
+from tallybook.storage.write import has_written
+from tallybook.store.store import Store
+
+
+@dataclass(frozen=True)
+class Appended:
+    """An output of a run that appends. `written` is None where neither the store nor the destination knows."""
+
+    run: Run
+    output: OutputResult
+    written: bool | None
+
+    def __str__(self) -> str:
+        rows = f"{self.output.rows_written:,} rows" if self.output.rows_written is not None else "rows"
+        verb = "has appended" if self.written else "may have appended"
+        return f"run {self.run.id} ({self.run.status}) {verb} {rows} to {self.output.place}"
+
+
+@dataclass(frozen=True)
+class EarlierAppends:
+    """What other runs of a project and period have appended or tried to append, the newest run first."""
+
+    found: tuple[Appended, ...] = ()
+
+    @property
+    def doubled(self) -> tuple[Appended, ...]:
+        """Those whose rows are there, or may be."""
+        return tuple(appended for appended in self.found if appended.written is not False)
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs whose rows are there, or may be."""
+        return tuple(dict.fromkeys(appended.run.id for appended in self.doubled))
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """Runs that began to append and did not. One that was declared dead may still go on, so its rows are looked
+        for again directly before another run appends."""
+        return tuple(dict.fromkeys(appended.run.id for appended in self.found if appended.written is False))
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why rows are not appended once more; None if no rows are there."""
+        if not self.doubled:
+            return None
+        newest, others = self.doubled[0], len(self.runs) - 1
+        also = f", and so did {others} earlier run{'s' if others > 1 else ''}" if others else ""
+        run = newest.run
+        again = f"`tallybook run {run.project_id} --period {run.period} --again` appends once more"
+        retry = f"`tallybook run --retry {run.id}` continues that run and writes no row twice; "
+        return Problem(
+            "AlreadyAppended",
+            f"{newest} for {run.period}{also}",
+            hint=again if run.status == "completed" else retry + again,
+            project=run.project_id,
+        )
+
+
+def earlier_appends(
+    store: Store, project_id: str, period: str, *, but_not: Collection[str] = frozenset()
+) -> EarlierAppends:
+    """Looks at the ended runs of a project and period. Those in the sandbox do not count: there every output
+    replaces."""
+    runs = store.runs(project_id=project_id, period=period)
+    ended = (run for run in runs if not run.is_active and not run.sandbox and run.id not in but_not)
+    return EarlierAppends(tuple(appended for run in ended for appended in _appended(store, run)))
+
+
+def append_outputs(project: Json) -> frozenset[int]:
+    """The outputs of a project that add to what earlier runs left: those with `mode: append`, unless an earlier output
+    of the project has replaced the same destination."""
+    replaced: list[Json] = []
+    found: set[int] = set()
+    outputs = [operation for operation in project["operations"] if operation["type"] == "output"]
+    for operation in sorted(outputs, key=lambda output: int(output["seq"])):
+        arguments = operation["arguments"]
+        if arguments.get("mode") != "append":
+            replaced.append(arguments["destination"])
+        elif arguments["destination"] not in replaced:
+            found.add(operation["seq"])
+    return frozenset(found)
+
+
+def written_outputs(store: Store, run: Run) -> dict[int, bool | None]:
+    """By seq, whether an output the run began is visible. Where the store has not heard of it the destination is asked:
+    the process may have died between writing and recording."""
+    outputs = store.output_results(run.id)
+    snapshot = store.snapshot(run.id) if outputs else None
+    return {
+        output.seq: output.committed or (snapshot is not None and _at_destination(snapshot, run, output.seq))
+        for output in outputs
+    }
+
+
+def _at_destination(snapshot: Snapshot, run: Run, seq: int) -> bool | None:
+    destination = snapshot.destinations.get(str(seq))
+    return None if destination is None else has_written(location_from_json(destination), run.id, seq)
+
+
+def _appended(store: Store, run: Run) -> Iterator[Appended]:
+    outputs = store.output_results(run.id)
+    if not outputs:
+        return
+    appending = append_outputs(store.snapshot(run.id).project)
+    written = written_outputs(store, run) if any(output.seq in appending for output in outputs) else {}
+    yield from (Appended(run, output, written[output.seq]) for output in outputs if output.seq in appending)
