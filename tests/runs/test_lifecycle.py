@@ -205,7 +205,7 @@ def test_a_draft_runs_into_the_sandbox_and_a_closed_period_with_a_reason(books: 
     assert sorted(entry.name for entry in sandbox.iterdir()) == ["30-ledger", "50-2026-01"]
     with books.store() as store:
         assert store.latest("dataset", "ledger") is None
-    message = refusal(books, "report")
+    message = refusal(books, "report", reopen_reason="late invoice")
     assert message == "DatasetNotFound: there is no dataset 'ledger'"
 
 

@@ -14,11 +14,11 @@ OLD, NEW = [(1,)], [(2,)]
 
 
 @pytest.fixture
-def save(spark):
-    def run(rows, location, mode="overwrite", run_id="run-1", check=lambda: None, claim=1, rivals=()):
+def save(spark, run_id):
+    def run(rows, location, mode="overwrite", run="run-1", check=lambda: None, claim=1, rivals=()):
         frame = spark.createDataFrame(rows, "id bigint").coalesce(1)
-        guard = Guard(check, "p:2026-01:5", claim, rivals)
-        return write(spark, frame, location, mode=mode, run_id=run_id, seq=5, guard=guard)
+        guard = Guard(check, "p:2026-01:5", claim, tuple(map(run_id, rivals)))
+        return write(spark, frame, location, mode=mode, run_id=run_id(run), seq=5, guard=guard)
 
     return run
 
@@ -52,12 +52,12 @@ def test_nothing_is_published_when_the_answer_is_no(save, rows, place, table, tm
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
 def test_a_run_with_an_earlier_claim_commits_no_more(save, rows, place, table, tmp_path, mode):
     location = place("delta", tmp_path / "t")
-    save(NEW, location, mode, "later", claim=8)
+    save(NEW, location, mode, "run-8", claim=8)
     with pytest.raises(RunError) as caught:
-        save(OLD, location, mode, "earlier", claim=7)
+        save(OLD, location, mode, "run-7", claim=7)
     assert caught.value.problem.type == "RunSuperseded"
     assert rows(location, table(id="integer")) == NEW
-    save(NEW, location, "overwrite", "latest", claim=9)
+    save(NEW, location, "overwrite", "run-9", claim=9)
     assert DeltaTable(tmp_path / "t").transaction_version("p:2026-01:5") == 9
 
 
@@ -71,32 +71,32 @@ def test_a_successor_that_commits_after_the_question_wins(save, rows, place, tab
 
     def overtake():
         assert not overtaken, "asked again, though the fence must have refused before"
-        overtaken.append(save(NEW, location, "append", "later", claim=8))
+        overtaken.append(save(NEW, location, "append", "run-8", claim=8))
 
     with pytest.raises(RunError) as caught:
-        save(OLD, location, "append", "earlier", overtake, claim=7)
+        save(OLD, location, "append", "run-7", overtake, claim=7)
     assert caught.value.problem.type == "RunSuperseded"
     assert rows(location, table(id="integer")) == NEW
 
 
 @pytest.mark.parametrize("format", ["delta", "parquet"])
-def test_nothing_is_appended_beside_the_rows_of_a_rival(save, rows, place, table, tmp_path, format):
+def test_nothing_is_appended_beside_the_rows_of_a_rival(save, rows, place, table, run_id, tmp_path, format):
     location = place(format, tmp_path / "t")
-    save(OLD, location, "append", "rival", claim=7)
+    save(OLD, location, "append", "run-7", claim=7)
     with pytest.raises(RunError) as caught:
-        save(NEW, location, "append", "later", claim=8, rivals=("other", "rival"))
-    assert caught.value.problem.type == "AlreadyAppended" and "run rival" in caught.value.problem.message
+        save(NEW, location, "append", "run-8", claim=8, rivals=("run-3", "run-7"))
+    assert caught.value.problem.type == "AlreadyAppended" and f"run {run_id('run-7')}" in caught.value.problem.message
     assert rows(location, table(id="integer")) == OLD
-    save(NEW, location, "append", "later", claim=8, rivals=("other",))
+    save(NEW, location, "append", "run-8", claim=8, rivals=("run-3",))
     assert sorted(rows(location, table(id="integer"))) == OLD + NEW
-    assert has_written(location, "rival", 5) and not has_written(location, "rival", 6)
-    assert not has_written(location, "other", 5)
-    assert not has_written(place(format, tmp_path / "nowhere"), "rival", 5)
+    assert has_written(location, run_id("run-7"), 5) and not has_written(location, run_id("run-7"), 6)
+    assert not has_written(location, run_id("run-3"), 5)
+    assert not has_written(place(format, tmp_path / "nowhere"), run_id("run-7"), 5)
 
 
-def test_a_destination_that_cannot_be_asked(place, tmp_path):
+def test_a_destination_that_cannot_be_asked(place, run_id, tmp_path):
     log = tmp_path / "t" / "_delta_log"
     log.mkdir(parents=True)
     (log / f"{0:020}.json").write_text("not a log")
-    assert has_written(place("delta", tmp_path / "t"), "run-1", 5) is None
-    assert has_written(place("parquet", "s3a://bucket/t"), "run-1", 5) is None
+    assert has_written(place("delta", tmp_path / "t"), run_id("run-1"), 5) is None
+    assert has_written(place("parquet", "s3a://bucket/t"), run_id("run-1"), 5) is None
