@@ -186,9 +186,8 @@ class Workspace:
         """The metadata store, ready for use; close it, or use it in a `with`."""
         from tallybook.store.store import Store
 
-        setting = self.store_setting
         self._private_folder()
-        return Store.open(setting, self.root)
+        return Store.open(self.store_setting, self.root)
 
     def _private_folder(self) -> Path:
         """The folder that belongs to the product, readable by its owner only."""

@@ -21,8 +21,10 @@ from tallybook.errors import Problem, RunError
 from tallybook.model.columns import DELETED, UPDATED_AT
 from tallybook.operations.base import Applying, Step
 from tallybook.operations.output import OutputStep
+from tallybook.operations.schema import SourceTable
 from tallybook.rows.raising import parse_raised
 from tallybook.rows.system import only
+from tallybook.storage.damage import failed_read
 from tallybook.storage.diagnose import diagnose
 from tallybook.storage.failure import SPARK_ERRORS, causes, reason, refused_colon
 from tallybook.storage.files import condition, plain
@@ -41,6 +43,10 @@ def explained(pipeline: Pipeline, at: Callable[[], Step | None]) -> Iterator[Non
         yield
     except SPARK_ERRORS as error:
         raise RunError([explain_failure(error, pipeline, at())]) from error
+    except ConnectionError as error:  # the JVM is gone, which a damaged file can do by asking for too much memory
+        if damage := _damage(error, pipeline):
+            raise RunError([damage]) from error
+        raise
 
 
 def explain_failure(error: Exception, pipeline: Pipeline, at: Step | None) -> Problem:
@@ -51,6 +57,8 @@ def explain_failure(error: Exception, pipeline: Pipeline, at: Step | None) -> Pr
     if colon := refused_colon(error):
         return _of_step(Problem("DataLoadError", colon, "rename the file or folder"), at)
     if not is_about_values(error):
+        if damage := _damage(error, pipeline):
+            return damage
         return _of_step(Problem("InternalError", f"Spark failed: {_sentence(error)}"), at)
     return _Blame(pipeline).find(at) or _of_step(Problem("EvaluationError", _reason(error)), at)
 
@@ -87,7 +95,20 @@ def _bad_data(raised: dict[str, str], pipeline: Pipeline) -> Problem:
     reads = pipeline.tables.reads
     problem = diagnose(pipeline.spark, raised, [(place, source.table) for place, source in reads])
     asked = raised.get("location"), raised.get("table")
-    loaded = {source for place, source in reads if (place.target, source.table.name) == asked}
+    return _of_loading(problem, pipeline, {s for place, s in reads if (place.target, s.table.name) == asked})
+
+
+def _damage(error: Exception, pipeline: Pipeline) -> Problem | None:
+    """A file that could not be read, as the problem of the operation that loads its table; the input has none."""
+    reads = pipeline.tables.reads
+    found = failed_read(error, [place for place, _ in reads])
+    if found is None:
+        return None
+    problem, file = found
+    return _of_loading(problem, pipeline, {s for place, s in reads if file.startswith(plain(place.target))})
+
+
+def _of_loading(problem: Problem, pipeline: Pipeline, loaded: set[SourceTable]) -> Problem:
     if pipeline.input in loaded:
         return problem
     return _of_step(problem, next((step for step in pipeline.steps if loaded.intersection(step.sources)), None))

@@ -16,7 +16,7 @@ from tallybook.project.yaml import Path
 from tallybook.resolve.locate import path_target
 from tallybook.scenarios.load import Case, read_case
 from tallybook.scenarios.model import ExpectedRows, FileRows, Row, Rows
-from tallybook.scenarios.values import read_value
+from tallybook.scenarios.values import read_given, read_value
 
 
 def check_scenarios(checked: Checked) -> Iterator[Problem]:
@@ -141,7 +141,7 @@ def _check_row(
             yield _at_key(part, here, "ColumnNotFound", f"{what} has no column '{name}'", did_you_mean(name, types))
             continue
         try:
-            read_value(value, types[name], exact=exact)
+            _ = read_given(name, value, types[name]) if exact else read_value(value, types[name], exact=False)
         except ValueError as error:
             yield part.problem(here, "TypeMismatch", f"column '{name}' is {types[name]}: {error}")
 

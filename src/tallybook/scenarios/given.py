@@ -20,7 +20,7 @@ from tallybook.resolve.locate import path_target
 from tallybook.runs.places import Places
 from tallybook.scenarios.load import Case
 from tallybook.scenarios.model import FileRows, Row
-from tallybook.scenarios.values import read_value
+from tallybook.scenarios.values import read_given
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class GivenData:
         return GivenRows(columns, [self._values({PERIOD: self.period.identifier} | row, columns) for row in rows])
 
     def _values(self, row: Row, columns: dict[str, ColumnType]) -> tuple[object, ...]:
-        return tuple(read_value(row.get(name), type) for name, type in columns.items())
+        return tuple(read_given(name, row.get(name), type) for name, type in columns.items())
 
     def _location(self, given: FileRows) -> Location:
         source = FileSource(id="scenario", type=format_of(given.file), options=FileOptions(path_prefix="."))

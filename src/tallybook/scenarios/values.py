@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
 from tallybook.model.base import as_text
-from tallybook.model.columns import ColumnType
+from tallybook.model.columns import VALIDITY_COLUMNS, ColumnType
 from tallybook.scenarios.model import moment
 from tallybook.text import JOINERS, escaped
 
@@ -32,6 +32,19 @@ def read_value(value: object, type: ColumnType, *, exact: bool = True) -> object
         case "date":
             return _date(value)
     return moment(str(as_text(value)))
+
+
+def read_given(name: str, value: object, type: ColumnType) -> object:
+    """The value of a cell of a given row. A bound of validity may be a timestamp, and counts as a reader of data counts
+    it: as the first day that does not begin before it, in UTC."""
+    if value is None or name not in VALIDITY_COLUMNS:
+        return read_value(value, type)
+    try:
+        return _date(value)
+    except ValueError:
+        bound = moment(str(as_text(value)))
+    begins_day = bound.time() == time() or bound.date() == date.max
+    return bound.date() if begins_day else bound.date() + timedelta(days=1)
 
 
 def _boolean(value: object) -> bool:

@@ -29,12 +29,13 @@ from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.storage.base import local_path
 from tallybook.storage.delta import open_table, table_root, table_schema
+from tallybook.storage.delta_log import ADDED_ROWS
 from tallybook.storage.guard import UNGUARDED, Guard
 from tallybook.storage.ownership import foreign_to_delta, in_the_way
 from tallybook.storage.stage import Part, Written, clear, columns_text, stage
 
 _ATTEMPTS = 10
-_RUN, _OPERATION, _ROWS = "tallybook.run", "tallybook.operation", "tallybook.rows"
+_RUN, _OPERATION = "tallybook.run", "tallybook.operation"
 _FOREVER = "interval 36500 days"
 _KEEP_VERSIONS = {
     "delta.enableExpiredLogCleanup": "false",
@@ -85,7 +86,7 @@ def _write(
     folder = f"{run_id}-{seq}/{uuid4().hex}"
     parts = stage(spark, frame, location, f"{table_root(location)}/{folder}")
     properties = CommitProperties(
-        custom_metadata={_RUN: run_id, _OPERATION: seq, _ROWS: sum(part.rows for part in parts)},
+        custom_metadata={_RUN: run_id, _OPERATION: seq, ADDED_ROWS: sum(part.rows for part in parts)},
         max_commit_retries=0,
         app_transactions=[Transaction(run_id, seq), *_fence(guard)],
     )
@@ -165,7 +166,7 @@ def _committed(
     for limit in (20, None):
         for entry in table.history(limit):
             if (entry.get(_RUN), entry.get(_OPERATION)) == (run_id, seq):
-                return Written(int(entry[_ROWS]), columns, _version_of(location, table.version(), run_id, seq))
+                return Written(int(entry[ADDED_ROWS]), columns, _version_of(location, table.version(), run_id, seq))
     raise fail("WriteFailed", f"run {run_id} has written {location} already, but the log no longer says what")
 
 

@@ -16,10 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from tallybook.errors import fail
-from tallybook.model.location import ABSENT, Location
+from tallybook.errors import RunError, fail
+from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.base import FILE, NAME, ORIGIN, ROW, START, Field, Scan, local_path, positioned
+from tallybook.storage.delta_log import log_fault
 from tallybook.storage.files import condition, exactly, input_files, plain
 
 _PARTITIONED = sql.internal("partitioned")
@@ -34,28 +35,21 @@ def table_root(location: Location) -> str:
 
 
 def open_table(location: Location) -> DeltaTable | None:
-    """The table at its pinned version, or the latest; None when there is no table, or was none when planned."""
-    if location.version == ABSENT:
-        return None
+    """The table at its pinned version, or the latest; None when there is no table."""
     try:
-        table = DeltaTable(table_root(location))
-        if location.version is not None:
-            table.load_as_version(location.version)
+        return DeltaTable(table_root(location), version=location.version)
     except TableNotFoundError:
-        return None
-    except DeltaError as error:
         if location.version is None:
-            raise fail("DataLoadError", f"the log of {location} cannot be read: {error}") from error
-        raise _gone(location, error) from error
-    return table
+            return None
+        raise _without_version(location) from None
+    except (DeltaError, OSError) as error:
+        raise (_unreadable(location, error) if location.version is None else _without_version(location)) from error
 
 
 def current_version(location: Location) -> int | None:
-    """The version a Delta table is at, ABSENT if there is none; None for every other format."""
-    if location.source.type != "delta":
-        return None
-    table = open_table(location)
-    return ABSENT if table is None else table.version()
+    """The version a Delta table is at; None when there is none, and for every other format."""
+    table = open_table(location) if location.source.type == "delta" else None
+    return table.version() if table is not None else None
 
 
 def table_schema(table: DeltaTable) -> T.StructType:
@@ -71,13 +65,17 @@ def scan_delta(spark: SparkSession, location: Location, fields: Sequence[Field],
     table = open_table(location)
     if table is None:
         return ()
-    _refuse_unsupported(location, table)
-    schema = table_schema(table)
-    partitions = sorted(table.metadata().partition_columns)
-    files = {
-        _absolute(location, action["path"]): action.get("partition") or {}
-        for action in pa.table(table.get_add_actions()).to_pylist()
-    }
+    try:
+        _refuse_unsupported(location, table)
+        schema = table_schema(table)
+        partitions = sorted(table.metadata().partition_columns)
+        actions = pa.table(table.get_add_actions()).to_pylist()
+    except DeltaError as error:
+        raise _unreadable(location, error) from error
+    if local_path(location) is not None and (fault := log_fault(table_root(location), table.version())):
+        raise _damaged(location, fault)
+    files = {_absolute(location, action["path"]): action.get("partition") or {} for action in actions}
+    _check_files(location, {_absolute(location, action["path"]): action["size_bytes"] for action in actions})
     here = [f.physical for f in fields if f.physical in schema.names]
     stored = T.StructType([field for field in schema.fields if field.name not in partitions])
     frame, urls, origin = _rows(spark, location, stored, tuple(files))
@@ -107,11 +105,12 @@ def _rows(
         frame = spark.createDataFrame([], T.StructType([*stored.fields, *origin]))
         return frame, {}, {name: sql.name(name) for name in ORIGIN}
     try:
-        frame = spark.read.schema(stored).parquet(*(exactly(file) for file in files))
+        reader = spark.read.options(datetimeRebaseMode="CORRECTED", int96RebaseMode="CORRECTED")
+        frame = reader.schema(stored).parquet(*(exactly(file) for file in files))
         urls = {url: plain(url) for url in input_files(frame)}
     except AnalysisException as error:
         if condition(error) == "PATH_NOT_FOUND":
-            raise _gone(location, error) from error
+            raise _gone(location, "a file that its log names does not exist") from error
         raise
     if set(urls.values()) != set(files):
         raise fail("DataLoadError", f"Spark finds other files than the log of {location} names")
@@ -143,9 +142,63 @@ def _refuse_unsupported(location: Location, table: DeltaTable) -> None:
         )
 
 
-def _gone(location: Location, error: Exception) -> Exception:
+def _check_files(location: Location, sizes: Mapping[str, int]) -> None:
+    """Raises a problem if a local file is gone, or has not the size that the log says."""
+    if local_path(location) is None:
+        return
+    for path, size in sizes.items():
+        try:
+            found = Path(path).stat().st_size
+        except OSError as error:
+            if Path(table_root(location)).is_dir():
+                raise _gone(location, f"{path} does not exist") from error
+            return  # the table is seen by Spark alone
+        if found != size:
+            raise fail(
+                "DataLoadError",
+                f"{path} is damaged: it has {found:,} bytes, and the log of the table says {size:,}",
+                hint="replace the file with a good copy, or restore the table from a backup",
+            )
+
+
+def _without_version(location: Location) -> RunError:
+    """The problem of a table that does not have the version it should be read at."""
+    assert location.version is not None
+    local = local_path(location) is not None
+    if local and (fault := log_fault(table_root(location), location.version)):
+        return _damaged(location, fault)
+    try:
+        newest = DeltaTable(table_root(location)).version()
+    except (DeltaError, OSError):
+        return _gone(location, "there is no such table any more")
+    if newest < location.version:
+        return _gone(location, f"the newest version of the table is {newest}")
+    return _gone(location, "log entries of that version were removed")
+
+
+def _unreadable(location: Location, error: Exception) -> RunError:
+    """The problem of a log that delta-rs cannot read."""
+    if "Unsupported" in str(error):
+        return fail(
+            "SchemaMismatch",
+            f"{location} uses features of Delta that cannot be read",
+            hint="read it as a spark_catalog table where Spark has Delta itself",
+        )
+    fault = log_fault(table_root(location)) if local_path(location) is not None else None
+    return _damaged(location, fault or "its entries are incomplete or contradict each other")
+
+
+def _damaged(location: Location, fault: str) -> RunError:
+    return fail(
+        "DataLoadError",
+        f"the log of {location} is damaged: {fault}",
+        hint="restore the table from a backup; rows that the damaged entry added would be missing",
+    )
+
+
+def _gone(location: Location, reason: str) -> RunError:
     return fail(
         "DataNotFound",
-        f"{location} cannot be read any more: {error}",
+        f"{location} cannot be read any more: {reason}",
         hint="a cleanup of the table removed files or log entries of the version",
     )

@@ -19,7 +19,7 @@ def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
         return []
     here = local_files(location)
     if here is not None:
-        return list(filter(None, map(_of_file, here)))
+        return [_of_file(file) for file in here]
     files = visible(location, list_files(spark, as_pattern(location)))
     if not files:
         return []
@@ -31,19 +31,15 @@ def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
 def size_here(location: Location) -> int | None:
     """The bytes of all files of a place; None where they are not plain files of this machine."""
     here = local_files(location) if _has_files(location) else None
-    return None if here is None else sum(facts["size"] for facts in filter(None, map(_of_file, here)))
+    return None if here is None else sum(file.stat().st_size for file in here)
 
 
 def _has_files(location: Location) -> bool:
     return location.source.type not in ("delta", "spark_catalog", "database")
 
 
-def _of_file(file: Path) -> Json | None:
-    """None if the file has gone since it was listed."""
-    try:
-        facts = file.stat()
-    except FileNotFoundError:
-        return None
+def _of_file(file: Path) -> Json:
+    facts = file.stat()
     return {"file": str(file), "size": facts.st_size, "modified": _time(facts.st_mtime)}
 
 

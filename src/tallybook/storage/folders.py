@@ -16,12 +16,17 @@ from urllib.parse import unquote
 from pyspark.sql import SparkSession
 
 from tallybook.errors import fail
-from tallybook.model.location import Location, is_hidden
+from tallybook.model.location import Location
 from tallybook.storage.base import local_path
 from tallybook.storage.files import as_pattern, is_pattern, list_files, literal_and_pattern, plain
 
 _SHOWN = 5
 _BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+def is_hidden(name: str) -> bool:
+    """True if Spark ignores a file or folder of this name."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
 
 
 def local_files(location: Location) -> list[Path] | None:

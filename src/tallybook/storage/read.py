@@ -17,7 +17,7 @@ from pyspark.sql import types as T
 
 from tallybook.errors import RunError, did_you_mean, fail
 from tallybook.expressions.compile import spark_type
-from tallybook.model.columns import PERIOD
+from tallybook.model.columns import PERIOD, TIMESTAMP, VALIDITY_COLUMNS
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.rows import sql
@@ -29,7 +29,7 @@ from tallybook.storage.delta import scan_delta
 from tallybook.storage.files import plain
 from tallybook.storage.scan import scan_text
 from tallybook.storage.scan_columnar import scan_columnar
-from tallybook.storage.types import from_text, widens
+from tallybook.storage.types import bound_of_validity, from_text, is_timestamp, widens
 
 _EXPANDED_BY_HADOOP = re.compile(r"\$\{(env\.[^ $}]*|[^ $}:]+)\}")
 """Columnar readers name their columns in a setting of Hadoop's, which replaces this form where the variable or setting
@@ -144,7 +144,8 @@ def present(field: Field, found: Scan, location: Location, table: Table) -> bool
         )
     type = found.types[field.physical]
     any_text = field.physical in found.text and isinstance(type, T.StringType)
-    if not any_text and not widens(type, field.type):
+    bound = field.name in VALIDITY_COLUMNS and is_timestamp(type)
+    if not any_text and not bound and not widens(type, field.type):
         raise fail(
             "SchemaMismatch",
             f"column '{field.physical}' of {where} is {type.simpleString()}; table '{table.name}' declares "
@@ -178,9 +179,14 @@ def checked(field: Field, found: Scan, location: Location, table: Table) -> Colu
 
 
 def converted(field: Field, found: Scan) -> Column:
-    """The value in its declared type, NULL where a text is none."""
+    """The value in its declared type, NULL where a text is none. Bounds of validity may also be timestamps."""
     given = quoted(field.physical)
-    return from_text(given, field.type) if field.physical in found.text else given.cast(spark_type(field.type))
+    bound, is_text = field.name in VALIDITY_COLUMNS, field.physical in found.text
+    if bound and is_text:
+        return F.coalesce(from_text(given, field.type), bound_of_validity(from_text(given, TIMESTAMP)))
+    if bound and is_timestamp(found.types[field.physical]):
+        return bound_of_validity(given.cast(spark_type(TIMESTAMP)))
+    return from_text(given, field.type) if is_text else given.cast(spark_type(field.type))
 
 
 def _empty(spark: SparkSession, table: Table) -> DataFrame:

@@ -38,6 +38,21 @@ def widens(found: T.DataType, declared: ColumnType) -> bool:
     return found == spark_type(declared)
 
 
+def is_timestamp(found: T.DataType) -> bool:
+    """True for timestamps with and without a time zone."""
+    return isinstance(found, T.TimestampType | T.TimestampNTZType)
+
+
+def bound_of_validity(moment: Column) -> Column:
+    """The date that a bound of validity counts as if it is a timestamp: the first day that does not begin before it.
+
+    A row is valid on a day if it is valid when that day begins, in UTC. So a row that ends at 23:59:59 is still valid
+    on that day, and of two rows that follow each other one is valid on every day. The last day there is stays it.
+    """
+    first, last = F.date_add((moment - F.expr("INTERVAL 1 MICROSECOND")).cast("date"), 1), F.lit(LAST_DAY).cast("date")
+    return F.when(first > last, last).otherwise(first)
+
+
 def from_text(text: Column, type: ColumnType) -> Column:
     """The value a text stands for, NULL where it is not exactly one; spaces around it do not count.
 

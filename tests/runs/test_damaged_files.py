@@ -1,0 +1,100 @@
+"""Runs whose files are damaged end in a plain problem that names the file, and write nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyarrow import orc
+from pyspark.sql import SparkSession
+from tests.runs.kit import Books
+
+from tallybook.errors import Problem, RunError
+
+FOREIGN = ("Exception", "org.apache", "java.", "Kernel", "Caused by", "\tat ")
+ROWS = pa.table(
+    {
+        "id": ["a", "b"] * 500,
+        "region": ["EMEA", "APAC"] * 500,
+        "amount": pa.array([Decimal(number) for number in range(1, 1001)], pa.decimal128(10, 2)),
+    }
+)
+
+
+def zeros_in_the_middle(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[10:200] = bytes(190)
+    file.write_bytes(content)
+
+
+def cut_in_half(file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+
+
+def written(format: str, folder: Path) -> Path:
+    """Rows of the table in a format, and the file that has them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    match format:
+        case "delta":
+            write_deltalake(folder, ROWS)
+            return folder / DeltaTable(folder).file_uris()[0].rpartition("/")[2]
+        case "orc":
+            orc.write_table(ROWS, folder / "a.orc", compression="zlib")
+        case _:
+            pq.write_table(ROWS, folder / "a.parquet")
+    return folder / f"a.{format}"
+
+
+def problem_of(books: Books) -> Problem:
+    with pytest.raises(RunError) as failed:
+        books.run()
+    return failed.value.problem
+
+
+@pytest.mark.parametrize(
+    ("format", "damage"),
+    [
+        ("parquet", zeros_in_the_middle),
+        ("parquet", cut_in_half),
+        ("orc", zeros_in_the_middle),
+        ("delta", zeros_in_the_middle),
+    ],
+)
+def test_a_damaged_file_is_a_plain_problem(
+    spark: SparkSession, active: Books, format: str, damage: Callable[[Path], None]
+) -> None:
+    active.edit("places.yaml", "---\nresolver:\n  id: by-month", SOURCE.format(format=format))
+    active.edit("places.yaml", 'datasource_id: files, path: "{{table_name}}/{{period}}.csv"',
+                'datasource_id: columns, path: "{{table_name}}/{{period}}"')  # fmt: skip
+    file = written(format, active.root / "data/sales/2026-01")
+    damage(file)
+    problem = problem_of(active)
+    assert (problem.type, str(file) in problem.message) == ("DataLoadError", True)
+    assert problem.hint and not any(word in problem.message for word in FOREIGN)
+    assert not (active.root / "warehouse").exists()
+
+
+SOURCE = """---
+datasource: {{id: columns, type: {format}, options: {{path_prefix: data}}}}
+---
+resolver:
+  id: by-month"""
+
+
+def test_a_file_that_is_removed_while_it_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(ROWS, tmp_path / "a.parquet")
+    frame = spark.read.parquet(str(tmp_path))
+    (tmp_path / "a.parquet").unlink()
+    with pytest.raises(Exception) as caught:
+        frame.collect()
+    from tallybook.storage.damage import failed_read
+
+    found = failed_read(caught.value, [])
+    assert found is not None
+    assert found[0].message == f"{tmp_path}/a.parquet was removed while the run was reading it"
