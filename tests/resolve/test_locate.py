@@ -82,6 +82,14 @@ def test_a_table_is_qualified_by_its_schema(source: DataSource, schema: str | No
 
 
 @pytest.mark.parametrize(
+    ("reference", "expected"), [("file:keys/lake", "file:/ws/keys/lake"), ("file:/k", "file:/k"), ("env:K", "env:K")]
+)
+def test_the_file_of_a_credential_is_relative_to_the_workspace(reference: str, expected: str) -> None:
+    sources = {"lake": files(credential_ref=reference)}
+    assert usable_source("lake", sources, Path("/ws")).credential_ref == expected
+
+
+@pytest.mark.parametrize(
     ("asked", "message", "hint"),
     [
         ("lakes", "there is no datasource 'lakes'", "did you mean 'lake'?"),
@@ -90,8 +98,8 @@ def test_a_table_is_qualified_by_its_schema(source: DataSource, schema: str | No
 )
 def test_a_datasource_must_be_there_and_active(asked: str, message: str, hint: str) -> None:
     sources = {"lake": files(), "old": files(id="old", status="disabled")}
-    assert usable_source("lake", sources) is sources["lake"]
+    assert usable_source("lake", sources, Path("/ws")) is sources["lake"]
     with pytest.raises(RunError) as caught:
-        usable_source(asked, sources)
+        usable_source(asked, sources, Path("/ws"))
     problem = caught.value.problem
     assert (problem.type, problem.message, problem.hint) == ("DataSourceNotFound", message, hint)

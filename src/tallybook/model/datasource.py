@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, StringConstraints
 
@@ -32,6 +33,14 @@ _EXTENSIONS = {
 def names_one_file(format: str, path: str) -> bool:
     """True if an output to the path is one file, by the extension of its format; otherwise it is a folder of files."""
     return PurePosixPath(path).suffix.lower() in _EXTENSIONS.get(format, ())
+
+
+_STORAGE_KINDS = {"s3": "s3", "s3a": "s3", "abfs": "azure", "abfss": "azure"}
+
+
+def storage_kind(path: str) -> str | None:
+    """The kind of object store that a url is in, of those that `credential_ref` can open; None for all others."""
+    return _STORAGE_KINDS.get(urlsplit(path).scheme.lower())
 
 
 CredentialRef = Annotated[str, StringConstraints(pattern=REFERENCE)]

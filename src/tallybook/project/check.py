@@ -8,6 +8,7 @@ from tallybook.errors import Problem, did_you_mean
 from tallybook.model.period import GREGORIAN
 from tallybook.project.catalog import Catalog
 from tallybook.project.check_datasets import check_datasets, check_lookups
+from tallybook.project.check_datasources import check_datasources
 from tallybook.project.check_projects import check_projects
 from tallybook.project.check_resolvers import check_resolvers
 from tallybook.project.checked import Checked
@@ -55,6 +56,7 @@ def check_settings(checked: Checked) -> Iterator[Problem]:
 
 CHECKS: tuple[Callable[[Checked], Iterator[Problem]], ...] = (
     check_settings,
+    check_datasources,
     check_datasets,
     check_resolvers,
     check_projects,

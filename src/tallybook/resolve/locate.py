@@ -16,8 +16,9 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 """Two letters at least: `C:` is a drive."""
 
 
-def usable_source(datasource_id: str, datasources: Mapping[str, DataSource]) -> DataSource:
-    """The datasource of that id; one that is missing or disabled is an error."""
+def usable_source(datasource_id: str, datasources: Mapping[str, DataSource], root: Path) -> DataSource:
+    """The datasource of that id; one that is missing or disabled is an error. A file its credential is in is named by
+    its absolute path."""
     source = datasources.get(datasource_id)
     if source is None:
         hint = did_you_mean(datasource_id, datasources)
@@ -28,7 +29,8 @@ def usable_source(datasource_id: str, datasources: Mapping[str, DataSource]) -> 
             f"datasource '{datasource_id}' is disabled",
             hint="set its `status: active`, or point to another datasource",
         )
-    return source
+    kind, _, path = (source.credential_ref or "").partition(":")
+    return source.model_copy(update={"credential_ref": f"file:{root.absolute() / path}"}) if kind == "file" else source
 
 
 def path_target(path: str, root: Path, prefix: str = "") -> str:

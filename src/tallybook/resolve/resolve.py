@@ -30,7 +30,7 @@ def resolve(
 ) -> tuple[Location, ...]:
     """The locations of a table's rows for a period, in the order of their periods. `root` is the workspace folder."""
     rule = match(resolver, facts(period, table_name, dataset_id), evaluate)
-    source = usable_source(rule.strategy.datasource_id, datasources)
+    source = usable_source(rule.strategy.datasource_id, datasources, root)
     locations = tuple(
         Location(
             source=source,

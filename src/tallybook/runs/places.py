@@ -86,7 +86,7 @@ class Places:
 
         if destination.location is None:
             assert destination.datasource_id is not None and destination.table is not None
-            source = usable_source(destination.datasource_id, self.datasources)
+            source = usable_source(destination.datasource_id, self.datasources, self.root)
             table = rendered(destination.table)
             if isinstance(source, FileSource):
                 return Location(source, table_to_write(source, table, self.root))

@@ -28,6 +28,7 @@ from pyspark.sql import types as T
 from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.storage.base import local_path
+from tallybook.storage.credentials import delta_options
 from tallybook.storage.delta import open_table, table_root, table_schema
 from tallybook.storage.delta_log import ADDED_ROWS
 from tallybook.storage.guard import UNGUARDED, Guard
@@ -82,7 +83,7 @@ def _write(
     _refuse_misread(location)
     if isinstance(done := look(), Written):
         return done
-    clear(spark, f"{table_root(location)}/{run_id}-{seq}")
+    clear(spark, location, f"{table_root(location)}/{run_id}-{seq}")
     folder = f"{run_id}-{seq}/{uuid4().hex}"
     parts = stage(spark, frame, location, f"{table_root(location)}/{folder}")
     properties = CommitProperties(
@@ -143,6 +144,7 @@ def _commit(
                 configuration=_KEEP_VERSIONS,
                 commit_properties=properties,
                 post_commithook_properties=no_cleanup,
+                storage_options=delta_options(location),
             )
         else:
             table.create_write_transaction(
@@ -177,9 +179,12 @@ def _version_of(location: Location, newest: int, run_id: str, seq: int) -> int:
     loaded at, so it is off by every commit another run has made in between.
     """
 
+    options = delta_options(location)
+
     def has_it(version: int) -> bool:
         try:
-            known = DeltaTable(table_root(location), version=version).transaction_version(run_id)
+            table = DeltaTable(table_root(location), version=version, storage_options=options)
+            known = table.transaction_version(run_id)
         except DeltaError:
             return False  # forgotten, so older than anything this run did
         return (known or 0) >= seq

@@ -20,6 +20,7 @@ from tallybook.errors import RunError, fail
 from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.base import FILE, NAME, ORIGIN, ROW, START, Field, Scan, local_path, positioned
+from tallybook.storage.credentials import delta_options, reader
 from tallybook.storage.delta_log import log_fault
 from tallybook.storage.files import condition, exactly, input_files, plain
 
@@ -37,7 +38,7 @@ def table_root(location: Location) -> str:
 def open_table(location: Location) -> DeltaTable | None:
     """The table at its pinned version, or the latest; None when there is no table."""
     try:
-        return DeltaTable(table_root(location), version=location.version)
+        return DeltaTable(table_root(location), version=location.version, storage_options=delta_options(location))
     except TableNotFoundError:
         if location.version is None:
             return None
@@ -105,8 +106,8 @@ def _rows(
         frame = spark.createDataFrame([], T.StructType([*stored.fields, *origin]))
         return frame, {}, {name: sql.name(name) for name in ORIGIN}
     try:
-        reader = spark.read.options(datetimeRebaseMode="CORRECTED", int96RebaseMode="CORRECTED")
-        frame = reader.schema(stored).parquet(*(exactly(file) for file in files))
+        parquet = reader(spark, location).options(datetimeRebaseMode="CORRECTED", int96RebaseMode="CORRECTED")
+        frame = parquet.schema(stored).parquet(*(exactly(file) for file in files))
         urls = {url: plain(url) for url in input_files(frame)}
     except AnalysisException as error:
         if condition(error) == "PATH_NOT_FOUND":
@@ -168,7 +169,7 @@ def _without_version(location: Location) -> RunError:
     if local and (fault := log_fault(table_root(location), location.version)):
         return _damaged(location, fault)
     try:
-        newest = DeltaTable(table_root(location)).version()
+        newest = DeltaTable(table_root(location), storage_options=delta_options(location)).version()
     except (DeltaError, OSError):
         return _gone(location, "there is no such table any more")
     if newest < location.version:

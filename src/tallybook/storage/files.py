@@ -10,23 +10,24 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from tallybook.model.location import Location
 from tallybook.storage.base import local_path
+from tallybook.storage.credentials import reader
 
 _THREADS = 16
 _GLOB = frozenset("\\[]{}*?")
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
 
 
-def list_files(spark: SparkSession, path: str, *, below: bool = False) -> tuple[str, ...]:
+def list_files(reader: DataFrameReader, path: str, *, below: bool = False) -> tuple[str, ...]:
     """Returns the data files at a path, folder or pattern, sorted; none if there is nothing. Hidden files do not count.
 
     With `below`, files in all folders below are listed too. Spark does the listing, so any url it can read will do.
     """
     try:
-        return input_files(spark.read.option("recursiveFileLookup", below).text(path))
+        return input_files(reader.option("recursiveFileLookup", below).text(path))
     except AnalysisException as error:
         if condition(error) == "PATH_NOT_FOUND":
             return ()
@@ -101,8 +102,8 @@ def same_columns(
         if _readable_here(files):
             shapes = list(pool.map(lambda file: _local_shape(plain(file)), files))
         else:
-            reader = spark.read.format(location.source.type).options(**options)  # type: ignore[arg-type]  # any plain value
-            shapes = list(pool.map(lambda path: reader.load(path).schema.simpleString(), as_paths(files)))
+            asked = reader(spark, location).format(location.source.type).options(**options)  # type: ignore[arg-type]  # any plain value
+            shapes = list(pool.map(lambda path: asked.load(path).schema.simpleString(), as_paths(files)))
     groups: dict[str, list[str]] = {}
     for shape, file in zip(shapes, files, strict=True):
         groups.setdefault(shape, []).append(file)

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from tallybook.model.location import Location
 from tallybook.model.state import Json
+from tallybook.storage.credentials import reader
 from tallybook.storage.files import as_paths, as_pattern, list_files
 from tallybook.storage.folders import local_files, visible
 
@@ -20,10 +21,10 @@ def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
     here = local_files(location)
     if here is not None:
         return [_of_file(file) for file in here]
-    files = visible(location, list_files(spark, as_pattern(location)))
+    files = visible(location, list_files(reader(spark, location), as_pattern(location)))
     if not files:
         return []
-    listed = spark.read.format("binaryFile").load(as_paths(files))
+    listed = reader(spark, location).format("binaryFile").load(as_paths(files))
     facts = listed.selectExpr("path", "length", "unix_micros(modificationTime) / 1000000 AS modified").orderBy("path")
     return [{"file": row["path"], "size": row["length"], "modified": _time(row["modified"])} for row in facts.collect()]
 

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.storage.base import local_path
+from tallybook.storage.credentials import reader
 from tallybook.storage.files import as_pattern, is_pattern, list_files, literal_and_pattern, plain
 
 _SHOWN = 5
@@ -59,7 +60,7 @@ def check_layout(spark: SparkSession, location: Location) -> None:
         below = [file.relative_to(root).parts for file in files]
     else:
         depth = len(_root(location))
-        urls = visible(location, list_files(spark, as_pattern(location), below=True))
+        urls = visible(location, list_files(reader(spark, location), as_pattern(location), below=True))
         for url in urls if local_path(location) is not None else ():
             _refuse_pipe(Path(plain(url)))
         below = [_parts(url)[depth:] for url in urls]

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from tallybook.model.location import Location
+from tallybook.storage.credentials import reader
 from tallybook.storage.files import as_pattern, exactly, is_pattern
 
 
@@ -22,14 +23,14 @@ def load(
 
     Those are read as text: Spark's guess would make 1 of `01`.
     """
-    reader = spark.read.format(location.source.type).options(**options)
+    files = reader(spark, location).format(location.source.type).options(**options)
     places = [as_pattern(location)] if paths is None else [exactly(path) for path in paths]
     if paths is not None and not is_pattern(location):
-        reader = reader.option("basePath", location.target)
-    frame = reader.schema(columns).load(places)
+        files = files.option("basePath", location.target)
+    frame = files.schema(columns).load(places)
     partitions = tuple(name for name in frame.columns if name not in columns.names)
     if partitions:
-        frame = reader.schema(T.StructType([*columns.fields, *texts(partitions)])).load(places)
+        frame = files.schema(T.StructType([*columns.fields, *texts(partitions)])).load(places)
     return frame, partitions
 
 

@@ -15,6 +15,7 @@ from tallybook.model.datasource import FileOptions
 from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.base import FILE, ORIGIN, START, Field, Scan, quoted
+from tallybook.storage.credentials import reader
 from tallybook.storage.failure import reason
 from tallybook.storage.files import (
     as_paths,
@@ -35,7 +36,7 @@ _SAMPLE = 1000
 def scan_text(spark: SparkSession, location: Location, fields: Sequence[Field]) -> tuple[Scan, ...]:
     """The rows at a location, one Scan for each set of files with the same columns; none when nothing is there."""
     check_layout(spark, location)
-    listed = list_files(spark, as_pattern(location))
+    listed = list_files(reader(spark, location), as_pattern(location))
     files = visible(location, listed)
     groups = [files] if files else []
     if _has_header(location):
@@ -129,9 +130,9 @@ def _shape(spark: SparkSession, location: Location, fields: Sequence[Field], fil
         return _Shape(T.StructType([*texts([f.physical for f in fields if f.declared]), *texts([_BROKEN])]))
     if _has_header(location) and (names := header_here(files[0], file_options(location).delimiter)) is not None:
         return _header_shape(files[0], names, frozenset(f.physical for f in fields))
-    reader = spark.read.format(location.source.type).options(**read_options(location))
+    sample = reader(spark, location).format(location.source.type).options(**read_options(location))
     try:
-        schema = reader.load(as_paths(files[:1])).schema
+        schema = sample.load(as_paths(files[:1])).schema
     except Exception as error:  # Spark has no one error for "this is not such a file"
         message = f"{plain(files[0])} is not a readable {location.source.type} file: {reason(error)}"
         raise fail("DataLoadError", message) from error
@@ -158,7 +159,7 @@ def _json_shape(spark: SparkSession, location: Location, fields: Sequence[Field]
     Keys are learned from the first lines; only for a declared column not among them is the place searched. A system
     column not among them is taken for absent, and a later row that has it is a broken row.
     """
-    lines = spark.read.text(as_pattern(location)).select(F.json_object_keys("value").alias("keys"))
+    lines = reader(spark, location).text(as_pattern(location)).select(F.json_object_keys("value").alias("keys"))
     sampled = lines.where(F.col("keys").isNotNull()).limit(_SAMPLE).select(F.explode("keys").alias("key"))
     keys = {str(row["key"]) for row in sampled.distinct().collect()}
     if not keys:

@@ -15,6 +15,7 @@ from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.base import FILE, ORIGIN, START, Field, Scan, positioned
 from tallybook.storage.columnar import ColumnReading, FileReading, UnreadableType, wanted_columns
+from tallybook.storage.credentials import reader
 from tallybook.storage.damage import unreadable
 from tallybook.storage.failure import SPARK_ERRORS
 from tallybook.storage.files import as_pattern, exactly, input_files, list_files, plain
@@ -47,7 +48,7 @@ def _files(spark: SparkSession, location: Location) -> tuple[list[str], bool]:
     local = local_files(location)
     if local is not None:
         return [str(path) for path in local], False
-    listed = list_files(spark, as_pattern(location))
+    listed = list_files(reader(spark, location), as_pattern(location))
     files = visible(location, listed)
     return [plain(file) for file in files], files != listed
 
@@ -66,7 +67,7 @@ def _alike(
     look = {"parquet": parquet_reading, "orc": orc_reading}[format]
     groups: dict[FileReading, list[str]] = {}
     with ThreadPoolExecutor(_THREADS) as pool:
-        readings = pool.map(lambda path: look(path, wanted) if here else _asked(spark, format, path, wanted), paths)
+        readings = pool.map(lambda path: look(path, wanted) if here else _asked(spark, location, path, wanted), paths)
         for reading, path in zip(readings, paths, strict=True):
             groups.setdefault(reading, []).append(path)
     return groups
@@ -77,10 +78,11 @@ def _readable_here(paths: Sequence[str]) -> bool:
     return all(Path(path).is_file() for path in paths)
 
 
-def _asked(spark: SparkSession, format: str, path: str, wanted: Sequence[str]) -> FileReading:
+def _asked(spark: SparkSession, location: Location, path: str, wanted: Sequence[str]) -> FileReading:
     """The columns of a file that only Spark can see."""
+    format = location.source.type
     try:
-        schema = spark.read.format(format).load(exactly(path)).schema
+        schema = reader(spark, location).format(format).load(exactly(path)).schema
     except SPARK_ERRORS as error:
         raise unreadable(format, path) from error
     names = wanted_columns(path, schema.names, wanted)

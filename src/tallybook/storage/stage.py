@@ -15,6 +15,7 @@ from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.rows.raising import parse_raised
 from tallybook.storage.base import quoted
+from tallybook.storage.credentials import reader, spark_options
 from tallybook.storage.failure import SPARK_ERRORS, refused_files
 from tallybook.storage.files import exactly, list_files
 from tallybook.storage.orc import check_time_zone, exact_in_orc
@@ -66,7 +67,7 @@ def stage(
     whole = {"maxRecordsPerFile": "0"} if single else {}
     ready = ready.repartition(1) if single else ready
     try:
-        ready.write.format(format).options(**_write_options(location), **whole).save(path)
+        ready.write.format(format).options(**spark_options(location), **_write_options(location), **whole).save(path)
         return (_footers(path) if format == "parquet" else ()) or _counted(spark, frame, location, format, path)
     except SPARK_ERRORS as error:
         raised = parse_raised(error) or {}
@@ -93,20 +94,21 @@ def _footers(path: str) -> tuple[Part, ...]:
 
 def _counted(spark: SparkSession, frame: DataFrame, location: Location, format: str, path: str) -> tuple[Part, ...]:
     columns = T.StructType([T.StructField(name, T.StringType()) for name in frame.columns])
-    reader = spark.read.format(format).schema(columns).options(**read_options(location))
-    parts = reader.load(exactly(path)).groupBy("_metadata.file_name", "_metadata.file_size").count().collect()
+    written = reader(spark, location).format(format).schema(columns).options(**read_options(location))
+    parts = written.load(exactly(path)).groupBy("_metadata.file_name", "_metadata.file_size").count().collect()
     return tuple(sorted((Part(row[0], row[1], row[2]) for row in parts), key=lambda part: part.name))
 
 
-def clear(spark: SparkSession, path: str) -> None:
+def clear(spark: SparkSession, location: Location, path: str) -> None:
     """Remove a folder that earlier attempts may have left.
 
     Overwriting it with no rows is the one way to delete that Spark offers on every file system; an empty file stays.
     """
     if not urlsplit(path).scheme:
         remove(Path(path))
-    elif list_files(spark, f"{exactly(path)}/*"):
-        spark.createDataFrame([], "nothing int").write.mode("overwrite").parquet(path)
+    elif list_files(reader(spark, location), f"{exactly(path)}/*"):
+        nothing = spark.createDataFrame([], "nothing int")
+        nothing.write.options(**spark_options(location)).mode("overwrite").parquet(path)
 
 
 def _write_options(location: Location) -> dict[str, str | bool]:

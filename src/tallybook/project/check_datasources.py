@@ -1,0 +1,30 @@
+"""What can be wrong with a datasource."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tallybook.errors import Problem
+from tallybook.model.datasource import DataSource, FileSource, storage_kind
+from tallybook.project.checked import Checked
+
+
+def check_datasources(checked: Checked) -> Iterator[Problem]:
+    """A credential that nothing would use."""
+    for entry in checked.definitions.datasources.values():
+        useless = _useless_credential(entry.entity) if entry.entity.credential_ref else None
+        if useless is not None:
+            yield entry.part.problem(("credential_ref",), "InvalidArguments", *useless, key=True)
+
+
+def _useless_credential(source: DataSource) -> tuple[str, str] | None:
+    if isinstance(source, FileSource):
+        if storage_kind(source.options.path_prefix) is not None:
+            return None
+        return (
+            f"'credential_ref' has no use for files at '{source.options.path_prefix}'",
+            "it opens urls of s3, s3a, abfs and abfss; for others leave it out and configure Spark",
+        )
+    if source.type == "spark_catalog":
+        return "'credential_ref' has no use for tables of the session's catalog", "leave it out and configure Spark"
+    return None
