@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
@@ -94,7 +94,7 @@ class Workspace:
         entry = valid_project(self.checked, project)
         span = calendar_of(self.checked).period(period)
         facts = RunFacts("plan", span, as_of or span.start_date, datetime.now(UTC), 0)
-        with self.recorded() as store:
+        with self.existing_store() as store:
             known = previewed_datasets(store, self.definitions)
             state = previewed_state(store, self.definitions, project)
         planner = Planner(self.checked, known, evaluator(lambda: self.session), self.sandbox)
@@ -105,7 +105,7 @@ class Workspace:
         from tallybook.runs.planner import calendar_of
         from tallybook.runs.refusal import refusal
 
-        with self.recorded() as store:
+        with self.existing_store() as store:
             return refusal(store, self.checked, calendar_of(self.checked), project, period)
 
     def run(
@@ -141,7 +141,7 @@ class Workspace:
         from tallybook.runs.apply import Applied, apply, differences
 
         if dry_run:
-            with self.recorded() as existing:
+            with self.existing_store() as existing:
                 states = existing.project_states() if existing is not None else ()
                 return Applied(differences(existing, self.checked), states)
         with self.store() as store:
@@ -177,17 +177,26 @@ class Workspace:
         from tallybook.engine.session import get_session
 
         settings = self.definitions.settings
-        folder = self._private_folder()
         return get_session(
-            settings.spark if settings else None, log_dir=folder / "logs", logs=settings.logs if settings else None
+            settings.spark if settings else None, log_dir=self._log_folder(), logs=settings.logs if settings else None
         )
 
     def store(self) -> Store:
         """The metadata store, ready for use; close it, or use it in a `with`."""
         from tallybook.store.store import Store
 
-        self._private_folder()
-        return Store.open(self.store_setting, self.root)
+        setting = self.store_setting
+        with suppress(OSError):
+            self._private_folder()
+        return Store.open(setting, self.root)
+
+    def _log_folder(self) -> Path | None:
+        """The folder of Spark's logs; None where nothing can be written in the workspace, which may be looked at."""
+        with suppress(OSError):
+            folder = self._private_folder()
+            if os.access(folder, os.W_OK):
+                return folder / "logs"
+        return None
 
     def _private_folder(self) -> Path:
         """The folder that belongs to the product, readable by its owner only."""
@@ -223,14 +232,15 @@ class Workspace:
         return Runner(self.checked, store, lambda: self.session, self.sandbox, watcher or Listener())
 
     @contextmanager
-    def recorded(self) -> Iterator[Store | None]:
-        """The store if there is one already: looking must not make one."""
+    def existing_store(self) -> Iterator[Store | None]:
+        """The store to look at, None if there is none. It is neither made nor changed, so it may be read-only."""
         from tallybook.store.store import Store
 
-        if not Store.is_made(self.store_setting, self.root):
+        store = Store.look(self.store_setting, self.root)
+        if store is None:
             yield None
             return
-        with self.store() as store:
+        with store:
             yield store
 
     def columns_of(self, dataset_id: str) -> Scope:

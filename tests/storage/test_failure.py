@@ -45,6 +45,8 @@ LOST = """\
     """
 TASK = "Job aborted due to stage failure: Task 1 in stage 2.0 failed 1 times, most recent failure: Lost task 1.0 in "
 TASK += "stage 2.0 (TID 4) (10.0.0.1 executor driver): java.io.IOException: Mkdirs failed to create file:/proc/x"
+SPILL = TASK.replace("Mkdirs failed to create file:/proc/x", "No space left on device")
+"""A task that was sorting or shuffling, not writing an output."""
 
 
 @pytest.mark.parametrize(
@@ -63,10 +65,24 @@ TASK += "stage 2.0 (TID 4) (10.0.0.1 executor driver): java.io.IOException: Mkdi
             "java.io.IOException: Mkdirs failed to create file:/proc/x",
             "Mkdirs failed to create file:/proc/x",
         ),
+        (
+            from_connect(SPILL),
+            "java.io.IOException: No space left on device",
+            "No space left on device, in the folder where Spark keeps its temporary files (spark.local.dir)",
+        ),
         (from_connect(f"it failed on {IMITATION}"), "it failed on x", None),
         (Exception(""), "Exception", None),
     ],
-    ids=["full disk", "full disk, no trace", "input gone", "no memory", "of a task", "imitation", "nothing"],
+    ids=[
+        "full disk",
+        "full disk, no trace",
+        "input gone",
+        "no memory",
+        "of a task",
+        "full scratch",
+        "imitation",
+        "nothing",
+    ],
 )
 def test_one_line_and_whether_the_files_are_to_blame(error: Exception, said: str, refused: str | None) -> None:
     assert (reason(error), refused_files(error)) == (said, refused)

@@ -24,7 +24,7 @@ def datasets(
     from tallybook.errors import did_you_mean, fail
     from tallybook.workspace import Workspace
 
-    with Workspace.open(workspace).recorded() as store:
+    with Workspace.open(workspace).existing_store() as store:
         recorded = store.all_latest("dataset") if store is not None else ()
         if dataset is None:
             facts = [_facts(store, each) for each in recorded] if store is not None else []

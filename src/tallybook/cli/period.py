@@ -30,7 +30,7 @@ def period(
     opened = Workspace.open(workspace)
     calendar = calendar_of(opened.checked)
     if identifier is None:
-        with opened.recorded() as store:
+        with opened.existing_store() as store:
             statuses = store.period_statuses(calendar.id) if store is not None else {}
         if json:
             emit({"calendar": calendar.id, "periods": statuses})
@@ -46,7 +46,7 @@ def period(
         with opened.store() as store:
             status = store.set_period_status(calendar.id, identifier, "closed" if close else "locked", status)
     else:
-        with opened.recorded() as recorded:
+        with opened.existing_store() as recorded:
             status = recorded.period_status(calendar.id, identifier, status) if recorded is not None else status
     if json:
         emit({"calendar": calendar.id, **found.model_dump(mode="json"), "status": status})

@@ -32,18 +32,19 @@ def runs(
 
     wanted = _statuses(status or ())
     opened = Workspace.open(workspace)
-    with opened.recorded() as store:
+    with opened.existing_store() as store:
         if run is not None:
             _show(store, run, json)
             return
         found = store.runs(project_id=project, period=period, statuses=wanted, limit=limit) if store else ()
+        dead = {each.id for each in store.dead_runs()} if store else set()
     if not found:
         opened.check_names(project, period)
     if json:
         emit({"runs": [each.model_dump(mode="json") for each in found]})
         return
     for each in found:
-        say(_line(each))
+        say(_line(each, is_dead=each.id in dead))
     if not found:
         say("no runs")
 
@@ -58,11 +59,13 @@ def _statuses(given: Sequence[str]) -> tuple[RunStatus, ...]:
     return cast(tuple[RunStatus, ...], tuple(given))
 
 
-def _line(run: Run) -> str:
+def _line(run: Run, *, is_dead: bool = False) -> str:
+    """One run. The next command that writes to the store records a run whose process is gone as failed."""
+    status = f"{run.status}, but its process is gone" if is_dead else run.status
     sandbox = " (sandbox)" if run.sandbox else ""
     problem = f"  {run.problem['type']}: {run.problem['message']}" if run.problem else ""
     moment = run.run_timestamp.strftime("%Y-%m-%d %H:%M:%S")
-    return f"{run.id}  {moment}  {run.project_id} v{run.project_version}  {run.period}  {run.status}{sandbox}{problem}"
+    return f"{run.id}  {moment}  {run.project_id} v{run.project_version}  {run.period}  {status}{sandbox}{problem}"
 
 
 def _show(store: Store | None, run_id: str, json: bool) -> None:
@@ -73,7 +76,7 @@ def _show(store: Store | None, run_id: str, json: bool) -> None:
         emit(document)
         return
     run = store.run(run_id)
-    say(_line(run))
+    say(_line(run, is_dead=run_id in {each.id for each in store.dead_runs()}))
     say(f"  as of {run.as_of}, attempt {run.attempt}, {run.owner}{_took(run)}")
     if run.reopen_reason:
         say(f"  the period was closed; run again because: {run.reopen_reason}")

@@ -27,6 +27,7 @@ _OF_TASK = re.compile(
 )
 _FILE_SYSTEM = re.compile(r"(?:java\.n?io|org\.apache\.hadoop)\.[\w.$]+(?:Exception|Error)")
 _COLON = re.compile(r"(?:java\.net\.URISyntaxException: )?Relative path in absolute URI: (\S+)")
+_FULL = "No space left on device"
 _READING, _WRITING = "FAILED_READ_FILE", "TASK_WRITE_FAILED"
 
 
@@ -100,6 +101,9 @@ def refused_files(error: Exception) -> str | None:
     if any(name is not None and name.startswith(_READING) for name in names):
         return None
     said = [cause.message for cause in found if _FILE_SYSTEM.fullmatch(cause.type)]
+    if said and said[-1].startswith(_FULL) and not any(cause.type.startswith("org.apache.hadoop.") for cause in found):
+        where = "at the destination or " if _WRITING in names else ""
+        return f"{said[-1]}, {where}in the folder where Spark keeps its temporary files (spark.local.dir)"
     if said:
         return said[-1]
     return reason(error) if _WRITING in names else None

@@ -40,12 +40,18 @@ class ActiveRuns(Database):
         _ABANDONED[run.id, run.attempt] = problem
         return True
 
-    def fail_dead_runs(self) -> tuple[Run, ...]:
-        """Ends the active runs whose process is gone or has abandoned them, and returns them."""
+    def dead_runs(self) -> tuple[Run, ...]:
+        """The active runs whose process is gone or has abandoned them. Changes nothing."""
         with self._read() as connection:
             active = map(run_from_row, connection.execute(sa.select(RUNS).where(IS_ACTIVE)))
             clock = self._clock(connection)
-            dead = [run for run in active if _is_abandoned(run) or not is_alive(run.owner, run.heartbeat_at, clock)]
+            return tuple(
+                run for run in active if _is_abandoned(run) or not is_alive(run.owner, run.heartbeat_at, clock)
+            )
+
+    def fail_dead_runs(self) -> tuple[Run, ...]:
+        """Ends the active runs whose process is gone or has abandoned them, and returns them."""
+        dead = self.dead_runs()
         if not dead:
             return ()
         with self._write() as connection:

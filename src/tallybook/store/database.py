@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -10,19 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.util import LRUCache
 
 from tallybook.errors import StoreError
-from tallybook.private import make_private_file, make_private_folder
+from tallybook.store.sqlite import RESTORE, reading_engine, writing_engine
 from tallybook.store.url import shown, without_secrets
 
-_BUSY_TIMEOUT_MS = 30_000
 _WRITER_LOCK = 0x7A11_B00C
 """The advisory lock that makes PostgreSQL, like SQLite, let one writer in at a time."""
 _DISK_FULL = ("database or disk is full", "No space left on device")
+_READ_ONLY = ("readonly database", "read-only transaction", "permission denied for table")
+_ROOM = 1 << 20
+_UNREADABLE = "unable to open database"
+_DAMAGED = ("file is not a database", "malformed")
 _COMPILED: dict[str, Any] = {"compiled_cache": LRUCache(500)}
 """Statements turned into SQL once for the process: each command and each run opens a store of its own."""
 
@@ -40,10 +44,12 @@ class Database:
     """An engine with two doors. What is read and then written happens inside one `_write`, so no other writer of
     any process can come in between."""
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: URL, *, look: bool = False) -> None:
+        """With `look` nothing is written, and a file that cannot be written can still be read."""
         self.url = url
+        self._looks = look
         self.is_sqlite = url.get_backend_name() == "sqlite"
-        self._engine = _sqlite_engine(url) if self.is_sqlite else _postgresql_engine(url)
+        self._engine = _sqlite_engine(url, look=look) if self.is_sqlite else _postgresql_engine(url)
         self._writer = self._engine.execution_options(tallybook_writes=True)
 
     def __str__(self) -> str:
@@ -80,50 +86,44 @@ class Database:
         except IntegrityError:
             raise
         except DBAPIError as error:
-            raise self._explained(error) from None
+            raise self._explained(str(error.orig)) from None
+        except sqlite3.Error as error:
+            raise self._explained(str(error)) from None
+        except json.JSONDecodeError as error:
+            raise StoreError(f"the metadata store {self} is damaged: {error}", RESTORE) from None
 
-    def _explained(self, error: DBAPIError) -> StoreError:
-        reason = without_secrets(str(error.orig).strip(), self.url)
-        if any(sign in reason for sign in _DISK_FULL):
+    def _explained(self, said: str) -> StoreError:
+        reason = without_secrets(said.strip(), self.url)
+        if any(sign in reason for sign in _DISK_FULL) or ("disk I/O error" in reason and self._has_no_room):
             return StoreError(
                 f"the metadata store {self} cannot be written: the disk it is on is full",
                 "free some space there and try again; what was recorded before is still there",
             )
+        if _UNREADABLE in reason and self._looks:
+            return StoreError(f"the metadata store {self} cannot be read: {reason}")
+        if any(sign in reason for sign in (*_READ_ONLY, _UNREADABLE)) and not self._is_missing:
+            return StoreError(
+                f"the metadata store {self} cannot be written: {reason}",
+                "it may be looked at: `runs`, `datasets`, `plan`, `period` and `validate` write nothing",
+            )
+        if any(sign in reason for sign in _DAMAGED):
+            return StoreError(f"the metadata store {self} is damaged: {reason}", RESTORE)
         return StoreError(f"the metadata store {self} failed: {reason}")
 
+    @property
+    def _has_no_room(self) -> bool:
+        """True if the disk of an SQLite store is full: SQLite does not always say why it could not write."""
+        folder = Path(str(self.url.database)).parent
+        return self.is_sqlite and folder.is_dir() and shutil.disk_usage(folder).free < _ROOM
 
-def _sqlite_engine(url: URL) -> sa.Engine:
-    assert url.database is not None
-    try:
-        make_private_folder(Path(url.database).parent)
-    except OSError as error:
-        raise StoreError(f"the folder of the metadata store cannot be made: {error}") from error
-    engine = sa.create_engine(url, json_serializer=canonical_json, execution_options=_COMPILED)
-    event.listen(engine, "do_connect", lambda *_: _make_file(url))
-    event.listen(engine, "connect", _configure_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
-    return engine
+    @property
+    def _is_missing(self) -> bool:
+        return self.is_sqlite and not Path(str(self.url.database)).exists()
 
 
-def _make_file(url: URL) -> None:
-    """SQLite would make a file that others can read; the files beside it take the mode of this one."""
-    try:
-        make_private_file(Path(str(url.database)))
-    except OSError:
-        return  # SQLite meets the same, and says it
-
-
-def _configure_sqlite(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None
-    connection.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
-    connection.execute("PRAGMA foreign_keys = ON")
-
-
-def _begin_sqlite(connection: sa.Connection) -> None:
-    """Python's driver would begin late and as a reader; a writer takes its lock first, so it never has to give up
-    half-way."""
-    writes = connection.get_execution_options().get("tallybook_writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+def _sqlite_engine(url: URL, *, look: bool) -> sa.Engine:
+    make = reading_engine if look else writing_engine
+    return make(Path(str(url.database)), json_serializer=canonical_json, execution_options=_COMPILED)
 
 
 def _postgresql_engine(url: URL) -> sa.Engine:

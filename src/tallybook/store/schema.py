@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from tallybook.errors import StoreError
 from tallybook.store.database import Database
+from tallybook.store.sqlite import RESTORE, new_file, refuse_damaged
 
 REVISIONS = ("0001", "0002")
 """All revisions, oldest first; a test compares them with the scripts."""
@@ -23,14 +24,40 @@ class Schema(Database):
     """Opens only a store whose tables this version of the product understands."""
 
     def ensure_current(self) -> None:
-        """Upgrades an SQLite store by itself; a PostgreSQL store is shared, so its upgrade has to be asked for."""
-        revision = self.revision()
+        """Makes an SQLite store that is not there and upgrades an older one; a PostgreSQL store is shared, so its
+        upgrade has to be asked for."""
+        if self.is_sqlite and not self._file.exists():
+            self.upgrade()
+            return
+        revision = self._known_revision()
         if revision == REVISIONS[-1]:
             return
-        if not self.is_sqlite:
-            state = "has no tables yet" if revision is None else "was made by an older version of tallybook"
-            raise StoreError(f"the metadata store {self} {state}", "run `tallybook store upgrade`")
+        if not self.is_sqlite or revision is None:
+            raise self._not_current(revision)
         self.upgrade()
+
+    def check_current(self) -> None:
+        """StoreError unless the tables are those of this version. Changes nothing."""
+        revision = self._known_revision()
+        if revision != REVISIONS[-1]:
+            raise self._not_current(revision)
+
+    @property
+    def _file(self) -> Path:
+        return Path(str(self.url.database))
+
+    def _known_revision(self) -> str | None:
+        if self.is_sqlite:
+            refuse_damaged(self._file)
+        return self.revision()
+
+    def _not_current(self, revision: str | None) -> StoreError:
+        if revision is not None:
+            state = "was made by an older version of tallybook"
+        else:
+            state = "is an SQLite database without the tables of a store" if self.is_sqlite else "has no tables yet"
+        restore = f"; if it was a store before, {RESTORE}" if self.is_sqlite and revision is None else ""
+        return StoreError(f"the metadata store {self} {state}", f"run `tallybook store upgrade`{restore}")
 
     def revision(self) -> str | None:
         """The revision the store is at, None when it has no tables; a newer one than this product's is refused."""
@@ -38,9 +65,26 @@ class Schema(Database):
             return self._revision(connection)
 
     def upgrade(self) -> None:
-        """Brings the tables up to date, in one transaction; whoever comes at the same time waits and finds it done."""
+        """Makes the tables or brings them up to date, in one transaction; whoever comes at the same time waits and
+        finds it done."""
         if self.is_sqlite:
+            refuse_damaged(self._file)
+            if not self._file.exists():
+                self._make_file()
+                return
             self._use_write_ahead_log()
+        self._upgrade_tables()
+
+    def _make_file(self) -> None:
+        with new_file(self._file) as file:
+            draft = type(self)(self.url.set(database=str(file)))
+            try:
+                draft._use_write_ahead_log()
+                draft._upgrade_tables()
+            finally:
+                draft.close()
+
+    def _upgrade_tables(self) -> None:
         with self._write() as connection:
             if self._revision(connection) != REVISIONS[-1]:
                 _migrate(connection)

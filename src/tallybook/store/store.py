@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -15,14 +15,15 @@ from tallybook.store.registrations import Registrations
 from tallybook.store.results import Results
 from tallybook.store.runs import Runs
 from tallybook.store.schema import Schema
+from tallybook.store.sqlite import refuse_damaged
 from tallybook.store.url import store_url
 
 
 class Store(Schema, Projects, Registrations, Periods, Runs, Results):
     """Versions of definitions, the state of projects and periods, and all runs.
 
-    `Store.open(...)` is the door for every command: tables checked, runs whose process died recognised.
-    `Store.at(...)` opens no more than the connection, for `upgrade`.
+    `Store.open(...)` is the door for every command that writes: tables checked, runs whose process died recognised.
+    `Store.look(...)` changes nothing. `Store.at(...)` opens no more than the connection, for `upgrade`.
     """
 
     @classmethod
@@ -36,18 +37,29 @@ class Store(Schema, Projects, Registrations, Periods, Runs, Results):
         return cls.open_url(store_url(setting, root, environ))
 
     @classmethod
-    def is_made(cls, setting: str | None, root: Path, environ: Mapping[str, str] = os.environ) -> bool:
-        """Whether opening the store makes no file; a server has its store, or opening says that it has none."""
+    def look(cls, setting: str | None, root: Path, environ: Mapping[str, str] = os.environ) -> Store | None:
+        """The store of the workspace at `root`, to look at: it is neither made nor changed, so it may be read-only.
+        None when it is an SQLite file that was never made."""
         url = store_url(setting, root, environ)
-        return url.get_backend_name() != "sqlite" or Path(str(url.database)).exists()
+        if url.get_backend_name() == "sqlite" and not Path(str(url.database)).exists():
+            refuse_damaged(Path(str(url.database)))
+            return None
+        return cls._checked(cls(url, look=True), Store.check_current)
 
     @classmethod
     def open_url(cls, url: URL) -> Store:
         """The store at a url with everything it needs, ready for use."""
-        store = cls(url)
-        try:
+
+        def prepare(store: Store) -> None:
             store.ensure_current()
             store.fail_dead_runs()
+
+        return cls._checked(cls(url), prepare)
+
+    @staticmethod
+    def _checked(store: Store, check: Callable[[Store], None]) -> Store:
+        try:
+            check(store)
         except BaseException:
             store.close()
             raise

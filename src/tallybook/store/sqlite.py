@@ -1,0 +1,139 @@
+"""The file of an SQLite store: made whole or not at all, recognised when it is damaged, readable where it cannot be
+written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import sqlalchemy as sa
+from sqlalchemy import event
+
+from tallybook.errors import StoreError
+from tallybook.private import make_private_file, make_private_folder
+
+BUSY_TIMEOUT_MS = 30_000
+RESTORE = (
+    "put back a copy of the file from a backup; or delete it to begin anew, without the versions, runs and closed "
+    "periods it held"
+)
+_SMALLEST = 512
+"""Bytes of the smallest page, hence of the smallest database."""
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+
+
+def writing_engine(file: Path, **options: Any) -> sa.Engine:
+    """An engine on a file that is there; SQLite is never left to make one."""
+    return _engine(lambda: _connect(file, "mode=rw"), **options)
+
+
+def reading_engine(file: Path, **options: Any) -> sa.Engine:
+    """An engine that changes nothing, not even the folder: both may be read-only."""
+
+    def connect() -> sqlite3.Connection:
+        connection = _connect_to_read(file)
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    return _engine(connect, **options)
+
+
+def _engine(connect: Callable[[], sqlite3.Connection], **options: Any) -> sa.Engine:
+    engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.QueuePool, **options)
+    event.listen(engine, "connect", _configure)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _connect(file: Path, query: str) -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{quote(str(file))}?{query}", uri=True, check_same_thread=False)
+
+
+def _connect_to_read(file: Path) -> sqlite3.Connection:
+    """In write-ahead mode a reader needs a file of shared memory beside the store. Where it cannot be made, nobody else
+    can be writing, and the file is read as it is; rows that are still in the log are read in a copy."""
+    with suppress(sqlite3.OperationalError):
+        connection = _connect(file, "mode=ro")
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+        return connection
+    log = _beside(file, "-wal")
+    if not log.exists() or not log.stat().st_size:
+        return _connect(file, "mode=ro&immutable=1")
+    with tempfile.TemporaryDirectory(prefix="tallybook-store-") as folder:
+        copied = Path(shutil.copyfile(file, Path(folder) / file.name))
+        shutil.copyfile(log, _beside(copied, "-wal"))
+        connection = _connect(copied, "mode=rw")
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+        return connection  # the open files outlive their names
+
+
+def _configure(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin(connection: sa.Connection) -> None:
+    """Python's driver would begin late and as a reader; a writer takes its lock first, so it never has to give up
+    half-way."""
+    writes = connection.get_execution_options().get("tallybook_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def refuse_damaged(file: Path) -> None:
+    """StoreError if the file has lost its content, or is gone while its log is still there. Beginning anew without a
+    word would open closed periods."""
+    log = _beside(file, "-wal")
+    left = log.exists() and log.stat().st_size > 0
+    size = file.stat().st_size if file.is_file() else _SMALLEST
+    if size < _SMALLEST:
+        what = f"is damaged: only {size} bytes of it are left" if size else "is empty: its content is lost"
+        raise StoreError(f"the metadata store {file} {what}", RESTORE)
+    if left and not file.exists():
+        raise StoreError(
+            f"the metadata store {file} is gone, but its log {log.name} is still there",
+            f"put back a copy of {file.name} from a backup; or delete {log.name} to begin anew, without the versions, "
+            "runs and closed periods the store held",
+        )
+
+
+@contextmanager
+def new_file(file: Path) -> Iterator[Path]:
+    """A file to make a store in, which takes its place when the block ends. Whoever comes second keeps what is there:
+    no process ever sees a store that is half made."""
+    try:
+        make_private_folder(file.parent)
+        draft = make_private_file(file.with_name(f".{file.name}.{uuid4().hex}"))
+    except OSError as error:
+        raise StoreError(f"the metadata store {file} cannot be made: {error.strerror}") from error
+    try:
+        yield draft
+        with suppress(FileExistsError):
+            _put(draft, file)
+    finally:
+        for path in (draft, *(_beside(draft, side) for side in _SIDE_FILES)):
+            path.unlink(missing_ok=True)
+
+
+def _put(draft: Path, file: Path) -> None:
+    """Gives the draft its name unless the name is taken. Some file systems have no links; there the name is taken
+    first."""
+    try:
+        os.link(draft, file)
+    except FileExistsError:
+        raise
+    except OSError:
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        draft.replace(file)
+
+
+def _beside(file: Path, ending: str) -> Path:
+    return file.with_name(file.name + ending)

@@ -1,0 +1,140 @@
+"""Full disks and read-only folders: the run ends failed, the message says what is full, and old data is intact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.faults import fill, read_only, small_disk
+from tests.runs.kit import JANUARY, Books
+from tests.runs.test_commands import Tally, tally  # noqa: F401  # a fixture
+
+from tallybook.engine.pipeline import Listener
+from tallybook.errors import RunError, StoreError
+from tallybook.model.run import Run
+from tallybook.operations.base import Step
+from tallybook.runs import execute
+from tallybook.storage.write import write
+
+
+class AtStep(Listener):
+    """Does something when an operation starts."""
+
+    def __init__(self, seq: int, action: Callable[[], object]) -> None:
+        self.seq, self.action = seq, action
+
+    def started(self, step: Step) -> None:
+        if step.seq == self.seq:
+            self.action()
+
+
+def newest(books: Books) -> Run:
+    with books.store() as store:
+        return store.runs(limit=1)[0]
+
+
+@pytest.mark.parametrize(("folder", "seq"), [("warehouse", 30), ("reports", 50)])
+def test_a_full_destination(active: Books, folder: str, seq: int) -> None:
+    with small_disk(active.root / folder, 512) as disk:
+        active.run()
+        before = sorted(file.name for file in disk.rglob("*.parquet"))
+        with pytest.raises(RunError) as failed:
+            active.run(watcher=AtStep(seq, lambda: fill(disk)))
+        problem = failed.value.problem
+        assert (problem.type, problem.seq) == ("WriteFailed", seq)
+        assert str(disk) in problem.message and "No space left on device" in problem.message
+        assert "metadata store" not in str(failed.value)
+        assert newest(active).status == "failed"
+        assert sorted(file.name for file in disk.rglob("*.parquet")) == before
+        (disk / "ballast").unlink()
+        assert active.open().retry(newest(active).id).run.status == "completed"
+        assert active.ledger() == JANUARY
+
+
+def test_a_full_disk_that_holds_everything(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The output fails first. The store cannot be told; the process tells it once there is room."""
+    with small_disk(tmp_path / "books", 3000) as disk:
+        books = Books.at(disk)
+        books.open().activate("close")
+
+        def fill_and_write(*args: Any, **options: Any) -> Any:
+            fill(disk)
+            return write(*args, **options)
+
+        with monkeypatch.context() as patch, pytest.raises(RunError) as failed:
+            patch.setattr(execute, "write", fill_and_write)
+            books.run()
+        problem = failed.value.problem
+        assert problem.type == "WriteFailed" and "warehouse/ledger could not be written" in problem.message
+        assert problem.hint is not None and "the failure could not be recorded: the metadata store" in problem.hint
+        with pytest.raises(StoreError, match=r"store\.sqlite3 cannot be written: the disk it is on is full"):
+            books.run()
+        (disk / "ballast").unlink()
+        with books.store() as store:
+            first = store.runs()[-1]
+            assert {run.status for run in store.runs()} == {"failed"}
+        assert first.id == failed.value.run_id and first.problem is not None
+        assert first.problem["message"] == problem.message
+        assert books.run().run.status == "completed"
+
+
+def test_a_full_disk_of_the_store(active: Books, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "meta", 600) as disk:
+        active.edit("tallybook.yaml", "name: tiny", f"name: tiny\nstore: sqlite:///{disk}/m.db")
+        active.open().activate("close")
+        with pytest.raises(StoreError, match=r"m\.db cannot be written: the disk it is on is full"):
+            active.run(watcher=AtStep(30, lambda: fill(disk)))
+        (disk / "ballast").unlink()
+        ended = newest(active)
+        assert ended.status == "failed" and ended.problem is not None and "is full" in ended.problem["message"]
+        assert active.open().retry(ended.id).run.status == "completed"
+        assert active.ledger() == JANUARY
+
+
+def test_an_interrupted_run_that_the_store_cannot_record(active: Books, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "meta", 600) as disk:
+        active.edit("tallybook.yaml", "name: tiny", f"name: tiny\nstore: sqlite:///{disk}/m.db")
+        active.open().activate("close")
+
+        def interrupt() -> None:
+            fill(disk)
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            active.run(watcher=AtStep(10, interrupt))
+        (disk / "ballast").unlink()
+        assert newest(active).status == "cancelled"
+
+
+def test_a_read_only_workspace_can_be_looked_at(books: Books, tally: Tally) -> None:  # noqa: F811
+    tally(books, "activate", "close")
+    tally(books, "period", "2026-02", "--close")
+    before = (books.root / ".tallybook" / "store.sqlite3").read_bytes()
+    with read_only(books.root):
+        assert tally(books, "runs").out == "no runs\n"
+        assert "sales  1 version" in tally(books, "datasets").out
+        assert tally(books, "datasets", "sales").code == 0
+        assert tally(books, "validate").code == 0
+        assert tally(books, "plan", "close", "--period", "2026-01").code == 0
+        assert tally(books, "period").out == "2026-02  closed\n"
+        assert tally(books, "period", "2026-02").out.endswith("closed\n")
+        for command in (
+            ["period", "2026-01", "--close"],
+            ["apply"],
+            ["activate", "close"],
+            ["deactivate", "close"],
+            ["run", "close", "--period", "2026-01"],
+        ):
+            said = tally(books, *command)
+            assert said.code == 1 and "store.sqlite3 cannot be written" in said.err, command
+    assert (books.root / ".tallybook" / "store.sqlite3").read_bytes() == before
+
+
+def test_a_read_only_workspace_that_never_had_a_store(books: Books, tally: Tally) -> None:  # noqa: F811
+    with read_only(books.root):
+        assert tally(books, "runs").out == "no runs\n"
+        assert tally(books, "plan", "close", "--period", "2026-01").code == 0
+        said = tally(books, "apply")
+        assert said.code == 1 and "store.sqlite3 cannot be made" in said.err
