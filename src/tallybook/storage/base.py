@@ -75,6 +75,8 @@ class Scan:
     text: frozenset[str] = frozenset()
     broken: Column | None = None
     doubts: Mapping[str, str] = field(default_factory=dict)
+    folders: Mapping[str, str] = field(default_factory=dict)
+    """For a column that is in the file and in the names of its folders, the value with the text of the folder."""
 
     @cached_property
     def frame(self) -> DataFrame:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -13,7 +12,6 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tallybook.errors import RunError, fail
@@ -23,8 +21,8 @@ from tallybook.storage.base import FILE, NAME, ORIGIN, ROW, START, Field, Scan, 
 from tallybook.storage.credentials import delta_options, reader
 from tallybook.storage.delta_log import log_fault
 from tallybook.storage.files import condition, exactly, input_files, plain
+from tallybook.storage.load import with_folder_values
 
-_PARTITIONED = sql.internal("partitioned")
 _READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 """What a table may ask of its readers. Deletion vectors and column mapping change what the files' rows mean."""
 
@@ -82,7 +80,7 @@ def scan_delta(spark: SparkSession, location: Location, fields: Sequence[Field],
     frame, urls, origin = _rows(spark, location, stored, tuple(files))
     if partitions:
         of_files = {url: files[path] for url, path in urls.items()}
-        frame = _with_partitions(spark, frame, origin[FILE], partitions, of_files)
+        frame = with_folder_values(spark, frame, origin[FILE], partitions, of_files)
     ordinals = {url: first + index for index, url in enumerate(sorted(urls))}
     values = {name: sql.name(name) for name in here}
     frame, values = positioned(spark, frame, values | origin, ordinals)
@@ -116,19 +114,6 @@ def _rows(
     if set(urls.values()) != set(files):
         raise fail("DataLoadError", f"Spark finds other files than the log of {location} names")
     return frame, urls, ORIGIN
-
-
-def _with_partitions(
-    spark: SparkSession, frame: DataFrame, file: str, names: Sequence[str], values: Mapping[str, Mapping[str, Any]]
-) -> DataFrame:
-    """Add partition columns, as text, from the log: the files do not have them."""
-    rows = [
-        (url, *(None if of_file[name] is None else str(of_file[name]) for name in names))
-        for url, of_file in values.items()
-    ]
-    schema = T.StructType([T.StructField(name, T.StringType()) for name in (_PARTITIONED, *names)])
-    known = F.broadcast(spark.createDataFrame(rows, schema))
-    return frame.join(known, F.expr(f"{file} = {sql.name(_PARTITIONED)}"), "left")
 
 
 def _refuse_unsupported(location: Location, table: DeltaTable) -> None:

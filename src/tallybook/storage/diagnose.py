@@ -14,7 +14,7 @@ from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.base import FILE, ROW, START, Field, Scan, fields_of, quoted
 from tallybook.storage.files import plain
-from tallybook.storage.read import converted, scan
+from tallybook.storage.read import agrees_with_folder, converted, scan
 from tallybook.storage.types import wanted
 
 _ID, _FIRST = map(sql.internal, ("id", "first"))
@@ -52,6 +52,11 @@ def _offenders(found: Scan, field: Field, whole_row: bool) -> list[Row]:
                 bad | doubt.isNotNull(),
                 F.concat(shown, F.coalesce(F.concat(F.lit(" ("), doubt, F.lit(")")), F.lit(""))),
             )
+        if field.physical in found.folders:
+            bad = bad | ~agrees_with_folder(field, found)
+            shown = F.coalesce(shown, F.lit("NULL"))
+            said = F.concat(F.lit(f" (its folder says {field.physical}="), quoted(found.folders[field.physical]))
+            shown = F.concat(shown, F.coalesce(said, F.lit(" (its folder says NULL")), F.lit(")"))
     rows = _numbered(found).where(bad)
     cut = F.substring(shown, 1, _SHOWN_CHARACTERS)
     return rows.select(

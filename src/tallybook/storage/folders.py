@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from pyspark.sql import SparkSession
 
@@ -22,6 +22,7 @@ from tallybook.storage.credentials import reader
 from tallybook.storage.files import as_pattern, is_pattern, list_files, literal_and_pattern, plain
 
 _SHOWN = 5
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -67,6 +68,13 @@ def check_layout(spark: SparkSession, location: Location) -> None:
     layouts = {parts: tuple(_column(folder) for folder in parts[:-1]) for parts in below}
     if any(layouts.values()):
         _check(location, layouts)
+
+
+def folder_values(location: Location, path: str) -> dict[str, str | None]:
+    """The columns that the folders of a file of a place name, with their values."""
+    below = _parts(quote(path, safe=":/"))[len(_root(location)) : -1]
+    named = (folder.partition("=") for folder in below if _column(folder))
+    return {unquote(name): None if value == _NULL_FOLDER else unquote(value) for name, _, value in named}
 
 
 def _check(location: Location, layouts: dict[tuple[str, ...], tuple[str | None, ...]]) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tallybook.model.location import Location
+from tallybook.rows import sql
 from tallybook.storage.credentials import reader
 from tallybook.storage.files import as_pattern, exactly, is_pattern
+
+_FILE_OF_VALUES = sql.internal("file of values")
 
 
 def load(
@@ -32,6 +37,21 @@ def load(
     if partitions:
         frame = files.schema(T.StructType([*columns.fields, *texts(partitions)])).load(places)
     return frame, partitions
+
+
+def with_folder_values(
+    spark: SparkSession, frame: DataFrame, file: str, names: Sequence[str], values: Mapping[str, Mapping[str, Any]]
+) -> DataFrame:
+    """Adds columns of text whose values belong to a file, such as those in its folder names.
+
+    `file` is the url of a row's file in SQL, `values` has the columns of each url.
+    """
+    rows = [
+        (url, *(None if of_file[name] is None else str(of_file[name]) for name in names))
+        for url, of_file in values.items()
+    ]
+    known = F.broadcast(spark.createDataFrame(rows, T.StructType(texts([_FILE_OF_VALUES, *names]))))
+    return frame.join(known, F.expr(f"{file} = {sql.name(_FILE_OF_VALUES)}"), "left")
 
 
 def texts(names: Sequence[str]) -> list[T.StructField]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -124,7 +125,8 @@ def _rendered_period(found: Scan, fields: Sequence[Field], location: Location, t
 def _as_it_lies(field: Field, found: Scan) -> bool:
     """Whether nothing has to be converted and nothing can be wrong."""
     same = field.physical not in found.text and found.types[field.physical] == spark_type(field.type)
-    return same and field.nullable and found.broken is None and field.physical not in found.doubts
+    trusted = field.physical not in found.doubts and field.physical not in found.folders
+    return same and field.nullable and found.broken is None and trusted
 
 
 def present(field: Field, found: Scan, location: Location, table: Table) -> bool:
@@ -172,21 +174,31 @@ def checked(field: Field, found: Scan, location: Location, table: Table) -> Colu
     if field.physical in found.doubts:
         failure = raising("DataLoadError", **facts, value=given.cast("string"))
         value = F.when(quoted(found.doubts[field.physical]).isNotNull(), failure).otherwise(value)
+    if field.physical in found.folders:
+        failure = raising("DataLoadError", **facts, value=given.cast("string"))
+        value = F.when(agrees_with_folder(field, found), value).otherwise(failure)
     if found.broken is not None:
         failure = raising("DataLoadError", **facts, of="row", value=found.broken)
         value = F.when(found.broken.isNotNull(), failure).otherwise(value)
     return value
 
 
-def converted(field: Field, found: Scan) -> Column:
+def converted(field: Field, found: Scan, given: Column | None = None) -> Column:
     """The value in its declared type, NULL where a text is none. Bounds of validity may also be timestamps."""
-    given = quoted(field.physical)
+    given = quoted(field.physical) if given is None else given
     bound, is_text = field.name in VALIDITY_COLUMNS, field.physical in found.text
     if bound and is_text:
         return F.coalesce(from_text(given, field.type), bound_of_validity(from_text(given, TIMESTAMP)))
     if bound and is_timestamp(found.types[field.physical]):
         return bound_of_validity(given.cast(spark_type(TIMESTAMP)))
     return from_text(given, field.type) if is_text else given.cast(spark_type(field.type))
+
+
+def agrees_with_folder(field: Field, found: Scan) -> Column:
+    """True if a value is the one that the name of its folder says."""
+    folder = quoted(found.folders[field.physical])
+    stated = converted(field, replace(found, text=found.text | {field.physical}), folder)
+    return converted(field, found).eqNullSafe(stated)
 
 
 def _empty(spark: SparkSession, table: Table) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,8 @@ from tallybook.storage.credentials import reader
 from tallybook.storage.damage import unreadable
 from tallybook.storage.failure import SPARK_ERRORS
 from tallybook.storage.files import as_pattern, exactly, input_files, list_files, plain
-from tallybook.storage.folders import check_layout, local_files, visible
-from tallybook.storage.load import load
+from tallybook.storage.folders import check_layout, folder_values, local_files, visible
+from tallybook.storage.load import load, with_folder_values
 from tallybook.storage.orc import check_time_zone, orc_reading, remote_reading
 from tallybook.storage.parquet import parquet_reading
 
@@ -101,24 +101,56 @@ class _Opened:
     files: tuple[str, ...]
     partitions: tuple[str, ...]
     """The columns that are in folder names."""
+    both: frozenset[str] = frozenset()
+    """The columns that are in the files and in folder names."""
 
 
 def _open(spark: SparkSession, location: Location, reading: FileReading, paths: Sequence[str], whole: bool) -> _Opened:
-    frame, partitions = load(spark, location, reading.schema, dict(reading.options), None if whole else paths)
+    in_folders = folder_values(location, paths[0])
+    both = _in_both(reading, paths[0], in_folders)
+    if both:  # Spark would give the value of the folder and drop the one in the file
+        columns = reader(spark, location).format(location.source.type).options(**dict(reading.options))
+        frame, partitions = columns.schema(reading.schema).load([exactly(path) for path in paths]), tuple(in_folders)
+    else:
+        frame, partitions = load(spark, location, reading.schema, dict(reading.options), None if whole else paths)
     files = input_files(frame)
     if sorted(map(plain, files)) != sorted(paths):  # positions count files
         raise fail("DataLoadError", f"the files of {location} changed while they were opened", hint="run again")
-    return _Opened(reading, frame, files, partitions)
+    if both:
+        names = {name: _folder_of(name) if name in both else name for name in partitions}
+        values = {
+            file: {names[name]: value for name, value in folder_values(location, plain(file)).items()} for file in files
+        }
+        frame = with_folder_values(spark, frame, ORIGIN[FILE], list(names.values()), values)
+    return _Opened(reading, frame, files, partitions, both)
+
+
+def _in_both(reading: FileReading, path: str, in_folders: Iterable[str]) -> frozenset[str]:
+    """The columns that a file has and its folders name; SchemaMismatch if they differ only in case."""
+    folders = {name.lower(): name for name in in_folders}
+    for name, _ in reading.columns:
+        folder = folders.get(name.lower(), name)
+        if folder != name:
+            message = f"{path} has the column '{name}', and its folders name '{folder}', which Spark cannot tell apart"
+            raise fail("SchemaMismatch", message, hint="rename the column or the folders")
+    return frozenset(name for name, _ in reading.columns if name in folders.values())
+
+
+def _folder_of(name: str) -> str:
+    """The value that has the text of a folder for a column that is in the file, too."""
+    return sql.internal(f"folder of {name}")
 
 
 def _scan(
     spark: SparkSession, location: Location, fields: Sequence[Field], opened: _Opened, ordinals: Mapping[str, int]
 ) -> Scan:
-    columns = {name: column for name, column in opened.reading.columns if name not in opened.partitions}
+    columns = dict(opened.reading.columns)
     here = [field.physical for field in fields if field.physical in columns or field.physical in opened.partitions]
     values = {name: _value(name, columns.get(name)) for name in here}
     doubts = {name: sql.internal(f"doubt of {name}") for name in here if name in columns and columns[name].doubt}
     values |= {doubt: str(columns[name].doubt) for name, doubt in doubts.items()}
+    folders = {name: _folder_of(name) for name in here if name in opened.both}
+    values |= {folder: sql.name(folder) for folder in folders.values()}
     types = {name: columns[name].type if name in columns else T.StringType() for name in here}
     frame = opened.frame
     if location.source.type == "parquet":
@@ -129,7 +161,7 @@ def _scan(
         values |= {name: ORIGIN[name] for name in (FILE, START)}
     text = frozenset(name for name in here if name not in columns or columns[name].is_text)
     known = opened.reading.names.union(opened.partitions)
-    return Scan(frame, values, types, known, opened.files, text, doubts=doubts)
+    return Scan(frame, values, types, known, opened.files, text, doubts=doubts, folders=folders)
 
 
 def _value(name: str, column: ColumnReading | None) -> str:
