@@ -9,12 +9,21 @@ from urllib.parse import urlsplit
 from tallybook.model.datasource import CatalogSource, DatabaseSource, FileSource
 
 
+def is_hidden(name: str) -> bool:
+    """True if Spark ignores a file or folder of this name."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
+
+
 def local_target(target: str) -> str | None:
     """The path of a target on this machine's file system; None for any other url."""
     scheme = urlsplit(target).scheme
     if scheme == "file":
         return "/" + target[len("file:") :].lstrip("/")
     return target if not scheme else None
+
+
+ABSENT = -1
+"""In place of the version of a Delta table that does not exist: a run that found none reads none."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +39,8 @@ class Location:
     rule: str | None = None
     on_missing: Literal["fail", "empty"] = "fail"
     version: int | None = None
-    """A Delta table version to read, where a registered dataset pins its rows."""
+    """The version of a Delta table to read; None for the latest, ABSENT if there was no table at plan time."""
 
     def __str__(self) -> str:
-        pinned = f" at version {self.version}" if self.version is not None else ""
+        pinned = f" at version {self.version}" if self.version not in (None, ABSENT) else ""
         return f"{self.source.type} {self.target}{pinned}"

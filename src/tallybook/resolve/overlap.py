@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-from tallybook.model.location import local_target
+from tallybook.model.location import is_hidden, local_target
 
 Relation = Literal["is", "contains", "is inside"]
 Segment = str | re.Pattern[str]
@@ -165,7 +165,7 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
     """What is in a folder and not hidden from Spark's readers."""
     try:
         with os.scandir(folder) as entries:
-            return [entry for entry in entries if not entry.name.startswith((".", "_")) or "=" in entry.name]
+            return [entry for entry in entries if not is_hidden(entry.name)]
     except OSError:
         return []
 

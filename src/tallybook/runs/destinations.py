@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tallybook.engine.plan import Plan
 from tallybook.errors import Problem, RunError
@@ -17,8 +18,12 @@ from tallybook.operations.output import OutputStep
 from tallybook.operations.schema import SourceTable
 from tallybook.project.check_outputs import Writes, collision
 from tallybook.resolve.overlap import Area, area, areas_read
+from tallybook.storage.catalog import table_folders
 from tallybook.storage.files import as_pattern
 from tallybook.storage.write import refuse_place
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,21 @@ def check_destinations(plan: Plan, destinations: Mapping[int, Location], *, sand
         problems += [step.own(problem) for problem in found if problem is not None] or _refused(plan, step, sandbox)
     if problems:
         raise RunError(problem.within(project=plan.project_id) for problem in problems)
+
+
+def check_catalog_tables(spark: SparkSession, plan: Plan) -> None:
+    """RunError if an output would write where a table of the Spark catalog has its files: only Spark knows where."""
+    reads = tuple(
+        _Read(source, place, area(folder))
+        for source, places in plan.locations.items()
+        for place in places
+        if place.source.type == "spark_catalog"
+        for folder in table_folders(spark, place)
+    )
+    for step in plan.steps if reads else ():
+        problem = _onto_input(plan.destinations[step.seq], reads) if isinstance(step, OutputStep) else None
+        if problem is not None:
+            raise RunError([step.own(problem)])
 
 
 def _refused(plan: Plan, step: OutputStep, sandbox: bool) -> list[Problem]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tallybook.engine.failures import explained
@@ -25,7 +26,9 @@ from tallybook.operations.append import AppendStep
 from tallybook.operations.base import Step
 from tallybook.operations.output import OutputStep
 from tallybook.project.catalog import registered_dataset
+from tallybook.runs.destinations import check_catalog_tables
 from tallybook.runs.ending import ending
+from tallybook.runs.inputs import PlannedInputs
 from tallybook.runs.outputs import read_output, write_mode
 from tallybook.runs.places import location_to_json
 from tallybook.runs.recording import body_of
@@ -65,15 +68,21 @@ class Execution(Listener):
             try:
                 with (
                     beating(self.store, self.run),
+                    self._inputs.explaining(),
                     explained(pipeline, lambda: self._current),
                     interruptible(self.spark),
                 ):
+                    check_catalog_tables(self.spark, self.plan)
                     frame = pipeline.run(self._write, self)
                 self._note_pending()
                 self.store.complete_run(self.run)
                 return frame
             finally:
                 pipeline.release()
+
+    @cached_property
+    def _inputs(self) -> PlannedInputs:
+        return PlannedInputs(self.spark, self.store.snapshot(self.run.id))
 
     def _pipeline(self) -> Pipeline:
         plan = self.plan
@@ -142,7 +151,12 @@ class Execution(Listener):
     def _guard(self, step: OutputStep) -> Guard:
         run = self.run
         output = f"tallybook:{run.project_id}:{run.calendar_id}:{run.period}:{step.seq}"
-        return Guard(lambda: self.store.check_may_write(run), output, run.claim, tuple(self.rivals))
+
+        def check() -> None:
+            self._inputs.check()
+            self.store.check_may_write(run)
+
+        return Guard(check, output, run.claim, tuple(self.rivals))
 
     def _register(self, step: OutputStep, done: OutputResult) -> OutputResult:
         """After the write; if it fails the rows are there all the same, so the run goes on with a warning."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tallybook.engine.facts import RunFacts
 from tallybook.engine.plan import Plan, make_plan
-from tallybook.model.location import Location
+from tallybook.model.location import ABSENT, Location
 from tallybook.model.period import Calendar, Period
 from tallybook.model.run import DatasetUse, ResolverSnapshot, Run, Snapshot
 from tallybook.model.state import Json
@@ -109,6 +109,6 @@ def changed_inputs(spark: SparkSession, snapshot: Snapshot) -> list[str]:
         for body in kept.locations:
             place = location_from_json(body)
             found += changed_files(body.get("files", []), fingerprint(spark, place))
-            if place.version is None and current_version(place) is not None:
+            if place.version is None and current_version(place) not in (None, ABSENT):
                 found.append(f"{place.target} is new")
     return list(dict.fromkeys(found))

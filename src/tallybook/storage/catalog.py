@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -13,7 +14,7 @@ from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.base import FILE, Field, Scan
 from tallybook.storage.failure import reason
-from tallybook.storage.files import condition
+from tallybook.storage.files import condition, input_files, plain
 
 
 def scan_table(spark: SparkSession, location: Location, fields: Sequence[Field], first: int) -> tuple[Scan, ...]:
@@ -25,6 +26,13 @@ def scan_table(spark: SparkSession, location: Location, fields: Sequence[Field],
     types = {name: frame.schema[name].dataType for name in here}
     values = {name: sql.name(name) for name in here} | {FILE: "CAST(NULL AS string)"}
     return (Scan(frame, values, types, frozenset(frame.columns)),)
+
+
+def table_folders(spark: SparkSession, location: Location) -> set[str]:
+    """The folders that a table or view reads, as far as Spark knows; none if there is no such table."""
+    frame = _open(spark, location)
+    folders = [PurePosixPath(plain(file)).parent for file in input_files(frame)] if frame is not None else []
+    return {str(next(path for path in (folder, *folder.parents) if "=" not in path.name)) for folder in folders}
 
 
 def _open(spark: SparkSession, location: Location) -> DataFrame | None:

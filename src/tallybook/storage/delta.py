@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from tallybook.errors import RunError, fail
-from tallybook.model.location import Location
+from tallybook.model.location import ABSENT, Location
 from tallybook.rows import sql
 from tallybook.storage.base import FILE, NAME, ORIGIN, ROW, START, Field, Scan, local_path, positioned
 from tallybook.storage.credentials import delta_options, reader
@@ -34,7 +34,9 @@ def table_root(location: Location) -> str:
 
 
 def open_table(location: Location) -> DeltaTable | None:
-    """The table at its pinned version, or the latest; None when there is no table."""
+    """The table at its pinned version, or the latest; None when there is no table, or was none when planned."""
+    if location.version == ABSENT:
+        return None
     try:
         return DeltaTable(table_root(location), version=location.version, storage_options=delta_options(location))
     except TableNotFoundError:
@@ -46,9 +48,11 @@ def open_table(location: Location) -> DeltaTable | None:
 
 
 def current_version(location: Location) -> int | None:
-    """The version a Delta table is at; None when there is none, and for every other format."""
-    table = open_table(location) if location.source.type == "delta" else None
-    return table.version() if table is not None else None
+    """The version a Delta table is at, ABSENT if there is none; None for every other format."""
+    if location.source.type != "delta":
+        return None
+    table = open_table(location)
+    return ABSENT if table is None else table.version()
 
 
 def table_schema(table: DeltaTable) -> T.StructType:

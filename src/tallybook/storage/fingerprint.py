@@ -20,7 +20,7 @@ def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
         return []
     here = local_files(location)
     if here is not None:
-        return [_of_file(file) for file in here]
+        return list(filter(None, map(_of_file, here)))
     files = visible(location, list_files(reader(spark, location), as_pattern(location)))
     if not files:
         return []
@@ -32,15 +32,19 @@ def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
 def size_here(location: Location) -> int | None:
     """The bytes of all files of a place; None where they are not plain files of this machine."""
     here = local_files(location) if _has_files(location) else None
-    return None if here is None else sum(file.stat().st_size for file in here)
+    return None if here is None else sum(facts["size"] for facts in filter(None, map(_of_file, here)))
 
 
 def _has_files(location: Location) -> bool:
     return location.source.type not in ("delta", "spark_catalog", "database")
 
 
-def _of_file(file: Path) -> Json:
-    facts = file.stat()
+def _of_file(file: Path) -> Json | None:
+    """None if the file has gone since it was listed."""
+    try:
+        facts = file.stat()
+    except FileNotFoundError:
+        return None
     return {"file": str(file), "size": facts.st_size, "modified": _time(facts.st_mtime)}
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 from pyspark.sql import SparkSession
 
 from tallybook.errors import fail
-from tallybook.model.location import Location
+from tallybook.model.location import Location, is_hidden
 from tallybook.storage.base import local_path
 from tallybook.storage.credentials import reader
 from tallybook.storage.files import as_pattern, is_pattern, list_files, literal_and_pattern, plain
@@ -24,11 +24,6 @@ from tallybook.storage.files import as_pattern, is_pattern, list_files, literal_
 _SHOWN = 5
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _BRACES = re.compile(r"\{([^{}]*)\}")
-
-
-def is_hidden(name: str) -> bool:
-    """True if Spark ignores a file or folder of this name."""
-    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
 
 
 def local_files(location: Location) -> list[Path] | None:
