@@ -47,3 +47,49 @@ def test_several_aggregates(spark: SparkSession) -> None:
     sums = [aggregate(["region"], **{f"n{i}": "COUNT(*)"}) for i in range(4)]
     assert applied(frame, *sums).count() == 2 + 2 * 4
     assert rows(applied(frame, *sums).where("_operation_seq = 4"), "region", "n3") == [("APAC", 4), ("EMEA", 4)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("id string, _DELETED boolean", "'_DELETED' of frame 'orders' differs from the system column '_deleted'"),
+        ("id string, _Period string", "'_Period' of frame 'orders' differs from the system column '_period'"),
+        ("Amount string, amount string", "frame 'orders' has the columns 'Amount' and 'amount'"),
+        ("`s` string, `ſ` string", "frame 'orders' has the columns 's' and 'ſ'"),
+        ("`tallybook:rows` string", "'tallybook:rows' of frame 'orders' has a name that only Tallybook uses"),
+        ("id string, id string", "frame 'orders' has twice the column 'id'"),
+    ],
+)
+def test_columns_that_spark_cannot_tell_apart(columns: str, said: str, spark: SparkSession) -> None:
+    frame = spark.createDataFrame([], columns)
+    with pytest.raises(UsageError, match=said):
+        applied(frame, update(x="1"))
+    with pytest.raises(UsageError, match=said.replace("'orders'", "'other'")):
+        applied(orders(spark), update(x="1"), sources={"other": frame})
+
+
+def test_names_with_backquotes_and_dots(spark: SparkSession) -> None:
+    """A column of the frame is never taken for one of a joined table, whatever it is called."""
+    frame = spark.createDataFrame([("a", "own")], "`a``b` string, `t.tier` string")
+    tiers = spark.createDataFrame([("a", "gold")], "id string, tier string")
+    aliases = [("t", "t"), ("t`", "t``"), ("a.b", "a.b")]
+    joins = [
+        {"alias": alias, "dataset_id": "tiers", "on": f"orders.`a``b` = `{quoted}`.id"} for alias, quoted in aliases
+    ]
+    assignments = [
+        {"column": f"tier{index}", "expression": f"`{quoted}`.tier"} for index, (_, quoted) in enumerate(aliases)
+    ]
+    done = applied(
+        frame,
+        {"type": "update", "arguments": {"joins": joins, "assignments": assignments}},
+        update(kept="`t.tier`"),
+        sources={"tiers": tiers},
+    )
+    assert rows(done, "tier0", "tier1", "tier2", "kept") == [("gold", "gold", "gold", "own")]
+
+
+def test_frames_that_are_no_datasets(spark: SparkSession) -> None:
+    with pytest.raises(UsageError, match="'x`y' cannot be the name of a frame"):
+        applied(orders(spark), update(x="1"), table="x`y")
+    with pytest.raises(UsageError, match="frame 'orders' has no column of its own"):
+        applied(orders(spark).select("_period"), update(x="1"))

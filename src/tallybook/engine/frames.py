@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -18,7 +19,8 @@ from tallybook.engine.pipeline import Pipeline
 from tallybook.engine.session import check_session
 from tallybook.errors import UsageError, ValidationError
 from tallybook.expressions.compile import cast, column_named
-from tallybook.model.columns import PERIOD, RESERVED, ColumnDef, ColumnType, decimal
+from tallybook.model.base import ID_PATTERN
+from tallybook.model.columns import INTERNAL, PERIOD, RESERVED, ColumnDef, ColumnType, decimal, folded, system_column
 from tallybook.model.dataset import Dataset, Table, TemporalMode
 from tallybook.model.location import Location
 from tallybook.model.period import GREGORIAN, Calendar, Period
@@ -122,13 +124,37 @@ def _read(operations: Sequence[Operation | Mapping[str, Any]]) -> tuple[Operatio
 
 def dataset_of(name: str, frame: DataFrame) -> Dataset:
     """The dataset a frame could be: its columns and their types, by period where it has that column."""
+    _check_names(name, frame.columns)
     columns = tuple(
         ColumnDef(name=field.name, type=column_type(field), nullable=field.nullable)
         for field in frame.schema.fields
         if field.name not in RESERVED and field.name != POSITION
     )
+    if not re.fullmatch(ID_PATTERN, name):
+        hint = "letters, digits, '.', '_' and '-', beginning with a letter or digit"
+        raise UsageError(f"'{name}' cannot be the name of a frame", hint)
+    if not columns:
+        raise UsageError(f"frame '{name}' has no column of its own", "give a frame with at least one business column")
     mode: TemporalMode = "period" if PERIOD in frame.columns else "none"
     return Dataset(id=name, name=name, main_table=Table(name=name, temporal_mode=mode, columns=columns))
+
+
+def _check_names(frame: str, names: Sequence[str]) -> None:
+    """UsageError for names that Spark, which ignores case by default, would take for one another."""
+    seen: dict[str, str] = {}
+    for name in names:
+        twin, system = seen.get(folded(name)), system_column(name)
+        if folded(name).startswith(INTERNAL) and name != POSITION:
+            raise UsageError(f"column '{name}' of frame '{frame}' has a name that only Tallybook uses", "rename it")
+        if twin is not None:
+            what = f"twice the column '{name}'" if twin == name else f"the columns '{twin}' and '{name}'"
+            raise UsageError(f"frame '{frame}' has {what}", "rename or drop one of them")
+        if system not in (None, name):
+            raise UsageError(
+                f"column '{name}' of frame '{frame}' differs from the system column '{system}' by case only",
+                f"rename it to '{system}' if that is what it holds, else to something else",
+            )
+        seen[folded(name)] = name
 
 
 def column_type(field: T.StructField) -> ColumnType:

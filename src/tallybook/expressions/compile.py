@@ -18,6 +18,7 @@ from pyspark.sql import types as T
 from tallybook.expressions.check import Typed, TypedCall, TypedCast, TypedColumn, TypedLiteral, argument
 from tallybook.expressions.registry import Building
 from tallybook.expressions.scope import Resolved
+from tallybook.expressions.tree import quote
 from tallybook.model.columns import DATE, INTEGER, NULL, ColumnType
 
 SMALL = 12
@@ -43,11 +44,6 @@ def spark_type(type: ColumnType) -> T.DataType:
 def type_name(type: ColumnType) -> str:
     """The type in SQL; `timestamp` alone would mean what a setting of the session says."""
     return "timestamp_ltz" if type.kind == "timestamp" else spark_type(type).simpleString()
-
-
-def quote(name: str) -> str:
-    """A name in backquotes: it means itself, whatever characters it has."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def column_named(name: str) -> Column:

@@ -42,7 +42,7 @@ _CHARACTERS: dict[str, str] = {
 _KEYWORDS = {"or", "and", "not", "in", "between", "like", "is", "null", "true", "false"}
 _OTHER_LANGUAGES = {"CASE", "WHEN", "THEN", "ELSE", "ELSEIF", "END"}
 _VALUE = ("NAME", "QUOTED", "INTEGER", "DECIMAL", "STRING", "SELECTOR", "_TRUE", "_FALSE", "_NULL", "LPAR")
-_TEXTS = re.compile(r"\"(?:[^\"\\]|\\.|\"\")*(?:\"|\Z)|'(?:[^'\\]|\\.|'')*(?:'|\Z)|`[^`]*(?:`|\Z)", re.DOTALL)
+_TEXTS = re.compile(r"\"(?:[^\"\\]|\\.|\"\")*(?:\"|\Z)|'(?:[^'\\]|\\.|'')*(?:'|\Z)|`(?:[^`]|``)*(?:`|\Z)", re.DOTALL)
 
 
 def explain(error: UnexpectedInput, source: SourceText) -> Problem:

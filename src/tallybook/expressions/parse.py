@@ -125,6 +125,11 @@ def _unquote(text: str) -> str:
     return "".join(piece[1] if _ESCAPE.fullmatch(piece) else piece.replace(quote * 2, quote) for piece in pieces)
 
 
+def _column_part(written: str) -> str:
+    """A name without its backquotes; a doubled one inside them is a backquote of the name."""
+    return written[1:-1].replace("``", "`") if written.startswith("`") else str(written)
+
+
 class _Built(NamedTuple):
     """What a rule was made into, and where it stands, parentheses included."""
 
@@ -241,7 +246,7 @@ class _TreeBuilder(Transformer[Token, _Built]):
         return replace(node, depth=node.depth + 1)
 
     def on_column(self, place: _Built, items: list[Token]) -> Node:
-        return ColumnName(tuple(str(item).strip("`") for item in items), span=self._span(place))
+        return ColumnName(tuple(map(_column_part, items)), span=self._span(place))
 
     def on_selector(self, place: _Built, items: list[Token]) -> Node:
         name = str(items[0])[2:-2].strip()

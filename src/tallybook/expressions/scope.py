@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tallybook.errors import Problem, did_you_mean
 from tallybook.expressions.tree import ColumnName
-from tallybook.model.columns import ALIASES, UNKNOWN, ColumnType
+from tallybook.model.columns import ALIASES, INTERNAL, UNKNOWN, ColumnType
 
 ANY_TABLE = ""
 """The name of a table nobody knows: any table may be meant."""
@@ -51,8 +51,8 @@ class Resolved:
 
 
 def joined_name(alias: str, column: str) -> str:
-    """The name a column of a joined table has beside the working columns; no identifier of a user has a dot."""
-    return f"{alias}.{column}"
+    """The name a column of a joined table has next to the working columns; no column of a user begins like it."""
+    return f"{INTERNAL}{alias}.{column}"
 
 
 @dataclass(frozen=True)

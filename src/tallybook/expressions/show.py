@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from enum import IntEnum
 
-from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node
+from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, quote
 
 
 class _Level(IntEnum):
@@ -44,7 +44,7 @@ def _show(node: Node) -> tuple[str, _Level]:
     if isinstance(node, Literal):
         return _literal(node.value)
     if isinstance(node, ColumnName):
-        return ".".join(part if _BARE_NAME.fullmatch(part) else f"`{part}`" for part in node.parts), _Level.ATOM
+        return ".".join(part if _BARE_NAME.fullmatch(part) else quote(part) for part in node.parts), _Level.ATOM
     if isinstance(node, Named):
         return f"{{{{{node.name}}}}}", _Level.ATOM
     return "*", _Level.ATOM

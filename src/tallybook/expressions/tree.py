@@ -80,6 +80,11 @@ class Named(Node):
     body: Node | None = None
 
 
+def quote(name: str) -> str:
+    """A name in backquotes, in an expression or in SQL: it means itself, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def walk(node: Node) -> Iterator[Node]:
     """The node and all below it."""
     yield node

@@ -137,6 +137,44 @@ VALIDITY_COLUMNS: dict[str, ColumnType] = {VALID_FROM: DATE, VALID_TO: DATE}
 ALIASES = {"_source_dataset": SOURCE_DATASET_ID}
 """Other names of system columns, accepted in expressions and column lists."""
 
+INTERNAL = "tallybook:"
+"""How the names of columns begin that only the engine has: no identifier has a colon."""
+
 RESERVED = frozenset({*SYSTEM_COLUMNS, *VALIDITY_COLUMNS, *ALIASES})
+"""Names that no column of a user may have, in whatever case."""
 ASSIGNABLE = frozenset({LABELS})
 """System columns a user may set."""
+
+
+def folded(name: str) -> str:
+    """The name in the one case in which Spark compares names by default: letter by letter, as Java does.
+
+    To Spark `ſ` equals `s`, the Kelvin sign equals `k`, and `i`, `I`, `İ` and `ı` are all equal.
+    """
+    return name.lower() if name.isascii() else "".join(map(_folded, name))
+
+
+def _folded(letter: str) -> str:
+    """Python maps some letters to several, `ß` to `SS`; Java's comparison of letters does not."""
+    upper = letter.upper()
+    return (upper if len(upper) == 1 else letter).lower()[0]
+
+
+_RESERVED_FOLDED = {folded(name): name for name in RESERVED}
+
+
+def system_column(name: str) -> str | None:
+    """The reserved name that this name is, or differs from by case only; None for any other name."""
+    return _RESERVED_FOLDED.get(folded(name))
+
+
+def why_reserved(name: str) -> str | None:
+    """The reason a user's column cannot have this name; None when it can."""
+    system = system_column(name)
+    if system is None:
+        return None
+    return (
+        f"'{name}' is a system column"
+        if name == system
+        else f"'{name}' differs from the system column '{system}' by case only"
+    )

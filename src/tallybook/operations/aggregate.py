@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import AliasChoices, Field
 
 from tallybook.expressions.check import Typed
-from tallybook.model.columns import RESERVED, ROW_ID, UNKNOWN, ColumnType
+from tallybook.model.columns import ROW_ID, UNKNOWN, ColumnType
 from tallybook.operations.base import (
     Applying,
     Binding,
@@ -48,10 +48,7 @@ class Aggregate(Operation, type="aggregate"):
         for index, aggregation in enumerate(self.arguments.aggregations):
             path = ("arguments", "aggregations", index)
             name, typed = aggregation.column, results.get(aggregation.column)
-            if name in RESERVED:
-                message = f"'{name}' is a system column and cannot be computed"
-                binding.report("SystemColumn", message, *path, "column", hint="choose another name")
-            elif check_column_name(binding, name, *path, "column"):
+            if check_column_name(binding, name, *path, "column"):
                 existing = binding.before.business.get(name)
                 if existing is None:
                     after = after.with_column(name, type_of_new_column(binding, name, typed, *path))

@@ -12,7 +12,7 @@ from tallybook.errors import PROBLEM_TYPES, did_you_mean
 from tallybook.expressions.check import Typed
 from tallybook.expressions.scope import Scope
 from tallybook.model.base import Entity, Expression
-from tallybook.model.columns import PERIOD, RESERVED, UNKNOWN, ColumnType
+from tallybook.model.columns import PERIOD, RESERVED, UNKNOWN, ColumnType, why_reserved
 from tallybook.model.dataset import DatasetRef
 from tallybook.operations.base import Applying, Binding, Operation, Step, why_not_assignable
 from tallybook.operations.grouping import BoundGrouping, Grouping, bind_grouping, grouped, sums_integers
@@ -77,7 +77,11 @@ class Append(Operation, type="append"):
             if grouping is None:
                 return None
             incoming = _results(grouping)
-        _check_alignment(incoming, grouping, _places(self.arguments.aggregation), binding)
+        places = _places(self.arguments.aggregation)
+        for name in grouping.results if grouping else ():
+            if reason := why_reserved(name):
+                binding.report("SystemColumn", f"{reason} and cannot be set", *places[name], hint="choose another name")
+        _check_alignment(incoming, grouping, places, binding)
         return AppendStep(
             self.seq, self.name, None, binding.before, binding.before, source, condition, grouping, incoming
         )
@@ -94,7 +98,7 @@ def _check_alignment(
 ) -> None:
     """Every incoming business column must be one of the working dataset, of a compatible type."""
     working = binding.before.business
-    extra = [name for name in incoming if name not in working]
+    extra = [name for name in incoming if name not in working and not why_reserved(name)]
     if extra and not binding.before.open:
         names = ", ".join(f"'{name}'" for name in extra)
         nearest = did_you_mean(extra[0], working, near_only=True) if len(extra) == 1 else None

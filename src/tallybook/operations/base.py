@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
@@ -22,7 +22,7 @@ from tallybook.expressions.parse import parse, parse_selector
 from tallybook.expressions.reads import tables_read
 from tallybook.expressions.scope import Scope
 from tallybook.model.base import IDENTIFIER_PATTERN, Entity, Expression, Id, NonEmpty, Text
-from tallybook.model.columns import BOOLEAN, NULL, UNKNOWN, UPDATED_AT, ColumnType
+from tallybook.model.columns import BOOLEAN, NULL, UNKNOWN, UPDATED_AT, ColumnType, folded, why_reserved
 from tallybook.model.dataset import Dataset, DatasetRef
 from tallybook.operations.schema import LookupTable, SourceTable, WorkingSchema
 from tallybook.source import Place, SourceText, path_text
@@ -284,8 +284,9 @@ def type_of_new_column(binding: Binding, column: str, value: Typed | None, *path
     return UNKNOWN
 
 
-def check_column_name(binding: Binding, name: str, *path: str | int) -> bool:
-    """Reports a target column that is no identifier, or that differs from another by case only."""
+def check_column_name(binding: Binding, name: str, *path: str | int, settable: Collection[str] = ()) -> bool:
+    """Reports a target column that is not an identifier, is a system column other than the `settable` ones, or differs
+    from another column by case only."""
     if not re.fullmatch(IDENTIFIER_PATTERN, name):
         binding.report(
             "InvalidColumnName",
@@ -294,8 +295,12 @@ def check_column_name(binding: Binding, name: str, *path: str | int) -> bool:
             hint="letters, digits and _, not beginning with a digit",
         )
         return False
+    if name not in settable and (reason := why_reserved(name)):
+        hint = f"only {', '.join(settable)} can; choose another name" if settable else "choose another name"
+        binding.report("SystemColumn", f"{reason} and cannot be set", *path, hint=hint)
+        return False
     known = binding.before.columns
-    twin = None if name in known else next((other for other in known if other.lower() == name.lower()), None)
+    twin = None if name in known else next((other for other in known if folded(other) == folded(name)), None)
     if twin is not None:
         binding.report(
             "DuplicateColumn", f"'{name}' differs from column '{twin}' by case only", *path, hint=f"write '{twin}'"

@@ -12,7 +12,7 @@ from tallybook.expressions.parse import parse
 from tallybook.expressions.scope import Resolved, Scope
 from tallybook.expressions.tree import ColumnName
 from tallybook.model.base import Entity, Expression, NonEmpty, Text
-from tallybook.model.columns import INTEGER, ColumnType
+from tallybook.model.columns import INTEGER, ColumnType, folded
 from tallybook.operations.base import Binding
 
 if TYPE_CHECKING:
@@ -72,11 +72,11 @@ def bind_grouping(grouping: Grouping, scope: Scope, binding: Binding, *path: str
         here = (*path, "aggregations", index)
         typed = binding.expression(aggregation.expression, scope, *here, "expression", grouped=grouped)
         name = aggregation.column
-        if name.lower() in seen or name in {key.column for key in keys}:
-            what = "is computed twice" if name.lower() in seen else "is grouped by and computed"
+        if folded(name) in seen or name in {key.column for key in keys}:
+            what = "is computed twice" if folded(name) in seen else "is grouped by and computed"
             binding.report("DuplicateColumn", f"column '{name}' {what}", *here, "column", hint="choose another name")
             continue
-        seen.add(name.lower())
+        seen.add(folded(name))
         if typed is not None:
             results[name] = typed
     return BoundGrouping(tuple(keys), results) if keys else None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tallybook.expressions.check import Checker, Typed
-from tallybook.expressions.parse import parse
 from tallybook.expressions.reads import columns_read, tables_read
+from tallybook.expressions.tree import Call, ColumnName
 from tallybook.operations.base import Applying, Step
 from tallybook.operations.schema import LookupTable, SourceTable, WorkingSchema
 
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 def lookup_condition(lookup: LookupTable, schema: WorkingSchema) -> Typed:
     """The pairs of a lookup as the condition a runtime join would have; checked when the dataset was."""
-    text = " AND ".join(f"`{schema.table}`.`{own}` = `{lookup.alias}`.`{theirs}`" for own, theirs in lookup.pairs)
-    typed = Checker(schema.scope()).check(parse(text))
+    pairs = [
+        Call("=", (ColumnName((schema.table, own)), ColumnName((lookup.alias, theirs))), operator=True)
+        for own, theirs in lookup.pairs
+    ]
+    typed = Checker(schema.scope()).check(Call("AND", tuple(pairs), operator=True))
     assert typed is not None, f"lookup {lookup.alias} was not checked"
     return typed
 

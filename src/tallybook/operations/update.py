@@ -11,7 +11,7 @@ from pydantic import AliasChoices, Field
 from tallybook.expressions.check import Typed
 from tallybook.expressions.scope import Scope
 from tallybook.model.base import Entity, Expression, NonEmpty, Text
-from tallybook.model.columns import ASSIGNABLE, RESERVED, UNKNOWN, ColumnType
+from tallybook.model.columns import ASSIGNABLE, UNKNOWN, ColumnType, folded
 from tallybook.model.dataset import DatasetRef
 from tallybook.operations.base import (
     Applying,
@@ -94,7 +94,7 @@ def _bind_joins(joins: Sequence[RuntimeJoin], binding: Binding) -> tuple[list[Be
     bound = []
     for index, join in enumerate(joins):
         path = ("arguments", "joins", index)
-        if join.alias.lower() in {table.name.lower() for table in scope.tables}:
+        if folded(join.alias) in {folded(table.name) for table in scope.tables}:
             binding.report(
                 "DuplicateColumn",
                 f"the alias '{join.alias}' is already the name of a table, lookup or join here",
@@ -121,21 +121,12 @@ def _bind_assignments(assignments: Sequence[Assignment], scope: Scope, binding: 
         path = ("arguments", "assignments", index)
         value = binding.expression(assignment.expression, scope, *path, "expression")
         column = assignment.column
-        if not check_column_name(binding, column, *path, "column"):
+        if not check_column_name(binding, column, *path, "column", settable=ASSIGNABLE):
             continue
-        if column.lower() in seen:
+        if folded(column) in seen:
             binding.report("DuplicateColumn", f"column '{column}' is assigned twice", *path, "column", hint="keep one")
             continue
-        seen.add(column.lower())
-        if column in RESERVED and column not in ASSIGNABLE:
-            binding.report(
-                "SystemColumn",
-                f"'{column}' is a system column and cannot be assigned",
-                *path,
-                "column",
-                hint="only _labels can; choose another name",
-            )
-            continue
+        seen.add(folded(column))
         bound.append(BoundAssignment(column, _target_type(column, value, binding, *path), value))
     return bound
 

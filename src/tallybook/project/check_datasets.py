@@ -7,12 +7,16 @@ from collections.abc import Iterator
 
 from tallybook.errors import Problem, did_you_mean
 from tallybook.model.base import IDENTIFIER_PATTERN
-from tallybook.model.columns import RESERVED
+from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, folded, system_column, why_reserved
 from tallybook.model.dataset import Dataset, Table
 from tallybook.project.bind import lookup_table, pair_problems
 from tallybook.project.catalog import Catalog
 from tallybook.project.checked import Checked
 from tallybook.project.entities import Part
+from tallybook.project.yaml import Path
+
+_SPARKS_OWN = "_metadata"
+"""The hidden column in which Spark says which file a row comes from."""
 
 
 def check_datasets(checked: Checked) -> Iterator[Problem]:
@@ -37,16 +41,43 @@ def _check_table(table: Table, part: Part) -> Iterator[Problem]:
     seen: set[str] = set()
     for index, column in enumerate(table.columns):
         path = ("columns", index, "name")
-        if column.name in RESERVED:
-            hint = "every row has it; leave it out, or choose another name"
-            yield part.problem(path, "SystemColumn", f"'{column.name}' is the name of a system column", hint)
+        if reason := why_reserved(column.name):
+            hint = "every row has the system columns; leave it out, or choose another name"
+            yield part.problem(path, "SystemColumn", reason, hint)
         elif not re.fullmatch(IDENTIFIER_PATTERN, column.name):
             hint = "letters, digits and _; the name it has in the data goes under `source`"
             yield part.problem(path, "InvalidColumnName", f"'{column.name}' is not a column name", hint)
-        elif column.name.lower() in seen:
+        elif folded(column.name) in seen:
             message = f"column '{column.name}' is already there, perhaps in other case"
             yield part.problem(path, "DuplicateColumn", message, "choose another name")
-        seen.add(column.name.lower())
+        seen.add(folded(column.name))
+    yield from _check_names_in_data(table, part)
+
+
+_TEMPORAL_KEYS = {PERIOD: "period_column", VALID_FROM: "valid_from_column", VALID_TO: "valid_to_column"}
+
+
+def _check_names_in_data(table: Table, part: Part) -> Iterator[Problem]:
+    """Names of columns in the data that Spark could not tell apart, or that mean something else."""
+    names: dict[Path, str] = {
+        ("columns", index, "source" if column.source else "name"): column.physical
+        for index, column in enumerate(table.columns)
+    }
+    names |= {(key,): getattr(table, key) for key in _TEMPORAL_KEYS.values()}
+    seen: dict[str, str] = {}
+    for path, name in names.items():
+        twin = seen.setdefault(folded(name), name)
+        system, reason = system_column(name), why_reserved(name)
+        if folded(name) == _SPARKS_OWN:
+            message = f"Spark has a column '{_SPARKS_OWN}' of its own in every file"
+            yield part.problem(path, "InvalidColumnName", message, "rename the column in the data")
+        elif path[-1] == "source" and reason is not None and name != system:
+            yield part.problem(path, "SystemColumn", reason, f"write '{system}', or rename the column in the data")
+        elif path[0] != "columns" and reason is not None and path[0] != _TEMPORAL_KEYS.get(system or ""):
+            yield part.problem(path, "SystemColumn", reason, "choose another column")
+        elif path[-1] != "name" and reason is None and twin != name:
+            message = f"'{name}' differs from '{twin}' by case only, and Spark cannot tell such columns apart"
+            yield part.problem(path, "DuplicateColumn", message, "rename one of them in the data")
 
 
 def check_lookups(checked: Checked) -> Iterator[Problem]:
@@ -56,13 +87,13 @@ def check_lookups(checked: Checked) -> Iterator[Problem]:
 
 
 def _check_lookups(dataset: Dataset, part: Part, catalog: Catalog) -> Iterator[Problem]:
-    taken = {dataset.main_table.name.lower()}
+    taken = {folded(dataset.main_table.name)}
     for index, lookup in enumerate(dataset.lookups):
         here = part.below("lookups", index)
-        if lookup.alias.lower() in taken:
+        if folded(lookup.alias) in taken:
             message = f"'{lookup.alias}' is already a table or lookup here"
             yield here.problem(("alias",), "DuplicateColumn", message, "choose another alias")
-        taken.add(lookup.alias.lower())
+        taken.add(folded(lookup.alias))
         if isinstance(lookup.target, Table):
             yield from _check_table(lookup.target, here.below("target"))
         found = lookup_table(dataset, lookup, catalog)

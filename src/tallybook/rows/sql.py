@@ -16,8 +16,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tallybook.expressions.compile import quote, type_name
-from tallybook.model.columns import ColumnType
+from tallybook.expressions.compile import type_name
+from tallybook.expressions.tree import quote
+from tallybook.model.columns import INTERNAL, ColumnType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,7 +52,7 @@ def internal(name: str) -> str:
 
     It is always quoted in SQL, with `name`.
     """
-    return f"tallybook:{name}"
+    return f"{INTERNAL}{name}"
 
 
 def text(value: str) -> str:

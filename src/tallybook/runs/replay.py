@@ -23,6 +23,7 @@ from tallybook.model.period import Calendar
 from tallybook.model.run import OutputResult, Run
 from tallybook.operations.base import Step
 from tallybook.operations.output import OutputStep
+from tallybook.rows import sql
 from tallybook.runs.outputs import first_rows, read_output, write_mode
 from tallybook.runs.snapshot import calendar_then, changed_inputs, plan_again
 from tallybook.storage.write import write
@@ -128,7 +129,7 @@ class _Again(Listener):
         if later is not None:
             self.comparisons.append(replace(comparison, unknown=f"{later} has written there since"))
             return
-        names = [f"`{name}`" for name in step.columns]
+        names = [sql.name(name) for name in step.columns]
         try:
             then = read_output(self.spark, step, original).select(*names)
             now = read_output(self.spark, step, place).select(*names)

@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from tallybook.errors import fail
-from tallybook.expressions.compile import quote
+from tallybook.expressions.tree import quote
 from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.base import FILE, Field, Scan

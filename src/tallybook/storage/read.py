@@ -18,7 +18,7 @@ from pyspark.sql import types as T
 
 from tallybook.errors import RunError, did_you_mean, fail
 from tallybook.expressions.compile import spark_type
-from tallybook.model.columns import PERIOD, TIMESTAMP, VALIDITY_COLUMNS
+from tallybook.model.columns import PERIOD, TIMESTAMP, VALIDITY_COLUMNS, folded
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.rows import sql
@@ -136,6 +136,11 @@ def present(field: Field, found: Scan, location: Location, table: Table) -> bool
         if field.required:
             message = f"{where} has no column '{field.physical}' of table '{table.name}'"
             raise fail("SchemaMismatch", message, hint=did_you_mean(field.physical, found.known))
+        other = next((name for name in found.known if folded(name) == folded(field.physical)), None)
+        if other is not None:
+            message = f"{where} has a column '{other}', which differs from '{field.physical}' by case only"
+            hint = f"'{field.physical}' is a system column; rename the column in the data"
+            raise fail("SchemaMismatch", message, hint=hint)
         return False
     if location.source.type not in ("csv", "json") and _EXPANDED_BY_HADOOP.search(field.physical):
         raise fail(

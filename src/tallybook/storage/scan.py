@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tallybook.errors import fail
+from tallybook.model.columns import folded
 from tallybook.model.datasource import FileOptions
 from tallybook.model.location import Location
 from tallybook.rows import sql
@@ -145,9 +146,9 @@ def _header_shape(file: str, names: Sequence[str], wanted: frozenset[str]) -> _S
     twice = next((name for name in names if name in wanted and names.count(name) > 1), None)
     if twice is not None:
         raise fail("SchemaMismatch", f"{plain(file)} has the column '{twice}' twice", hint="rename one of them")
-    alike = Counter(name.lower() for name in names)
+    alike = Counter(folded(name) for name in names)
     told_apart = (
-        name if name in wanted or alike[name.lower()] == 1 else sql.internal(str(index))
+        name if name in wanted or alike[folded(name)] == 1 else sql.internal(str(index))
         for index, name in enumerate(names)
     )
     return _Shape(T.StructType(texts([*told_apart, _BROKEN])), others=frozenset(names))
