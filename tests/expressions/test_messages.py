@@ -6,8 +6,9 @@ import pytest
 
 from tallybook.errors import Problem, ProblemError
 from tallybook.expressions.check import Checker
-from tallybook.expressions.parse import parse, parse_selector
+from tallybook.expressions.parse import parse
 from tallybook.expressions.scope import Scope, ScopeTable
+from tallybook.expressions.selectors import parse_selector
 from tallybook.model.columns import BOOLEAN, DATE, DECIMAL, INTEGER, STRING, TIMESTAMP
 from tallybook.source import Place, SourceText
 

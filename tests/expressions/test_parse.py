@@ -7,7 +7,9 @@ from decimal import Decimal
 import pytest
 
 from tallybook.errors import ProblemError
-from tallybook.expressions.parse import MAX_DEPTH, parse, parse_selector
+from tallybook.expressions.limits import MAX_DEPTH
+from tallybook.expressions.parse import parse
+from tallybook.expressions.selectors import parse_selector
 from tallybook.expressions.show import show
 from tallybook.expressions.tree import Call, ColumnName, Literal, Named, walk
 from tallybook.source import SourceText

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from tallybook.errors import ProblemError
 from tallybook.expressions.check import Checker
-from tallybook.expressions.parse import parse, parse_selector
+from tallybook.expressions.parse import parse
 from tallybook.expressions.scope import Scope, ScopeTable
+from tallybook.expressions.selectors import parse_selector
 from tallybook.expressions.show import show
 from tallybook.expressions.tree import Node
 from tallybook.model.columns import BOOLEAN, DECIMAL, INTEGER, STRING

@@ -9,7 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from tallybook.errors import ProblemError
-from tallybook.expressions.parse import parse, parse_selector
+from tallybook.expressions.parse import parse
+from tallybook.expressions.selectors import parse_selector
 from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Star
 from tallybook.model.columns import ALIASES, BOOLEAN, INTEGER, NULL, STRING, ColumnType, decimal
 from tallybook.source import SourceText

@@ -9,9 +9,9 @@ from functools import reduce
 
 from tallybook.errors import Problem, did_you_mean
 from tallybook.expressions import decimals
-from tallybook.expressions.parse import inside_selector
 from tallybook.expressions.registry import KNOWN_ELSEWHERE, Argument, Function, Param, find_function, function_names
 from tallybook.expressions.scope import Resolved, Scope
+from tallybook.expressions.selectors import inside_selector
 from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Star, walk
 from tallybook.model.columns import BOOLEAN, INTEGER, NULL, STRING, TIMESTAMP, UNKNOWN, ColumnType, decimal
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
+from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -81,7 +83,10 @@ class Compiler:
         return column if typed.type == target else cast(column, target)
 
     def _call(self, typed: TypedCall) -> Column:
-        args = [self.column(arg) for arg in typed.args]
+        lazy = typed.function.lazy
+        args: list[Any] = [
+            partial(self.column, arg) if i in lazy else self.column(arg) for i, arg in enumerate(typed.args)
+        ]
         facts = [argument(arg) for arg in typed.args]
         building = Building(facts, typed.type, self.timestamp, self.period, cast)
         large = [i for i, arg in enumerate(typed.args) if i in typed.function.repeats and _size(arg) > SMALL]

@@ -1,9 +1,9 @@
-"""Text to tree. The only reader of expression text; also expands `{{NAME}}`."""
+"""Text to tree. The only reader of expression text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import cache
@@ -13,81 +13,28 @@ from typing import Any, NamedTuple
 from lark import Lark, Token, Transformer, UnexpectedInput
 from lark.tree import Meta
 
-from tallybook.errors import Problem, ProblemError, did_you_mean
+from tallybook.errors import ProblemError
+from tallybook.expressions.limits import MAX_DEPTH, MAX_DIGITS, Size, error, too_deep
 from tallybook.expressions.mistakes import explain
 from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Span, Star
 from tallybook.source import SourceText
 
-MAX_DEPTH = 100
-MAX_DIGITS = 38
-MAX_PARTS = 20_000
+LONG_LIST = 20
+"""From so many literal choices on, the grammar reads those of an IN as one token."""
 
 
 def parse(source: SourceText | str) -> Node:
     """The tree of an expression; a ProblemError with an ExpressionParseError when it is not one."""
     text = source if isinstance(source, SourceText) else SourceText(source)
     if not text.text.strip():
-        raise _error("the expression is empty", Span(text, 0, len(text.text)), "write a value, such as amount * 2")
+        raise error("the expression is empty", Span(text, 0, len(text.text)), "write a value, such as amount * 2")
     try:
         node: Node = _TreeBuilder(text).transform(_grammar().parse(text.text)).value
-    except UnexpectedInput as error:
-        raise ProblemError([explain(error, text)]) from None
+    except UnexpectedInput as mistake:
+        raise ProblemError([explain(mistake, text)]) from None
     except RecursionError:
-        raise _too_deep(Span(text, 0, len(text.text))) from None
+        raise too_deep(Span(text, 0, len(text.text))) from None
     return node
-
-
-def parse_selector(source: SourceText, selectors: Mapping[str, SourceText]) -> Node:
-    """The tree of a selector with every `{{NAME}}` replaced by the named expression, each with its own place."""
-    try:
-        return _Expansion(selectors).expand(parse(source), ())
-    except RecursionError:
-        raise _too_deep(Span(source, 0, len(source.text))) from None
-
-
-def inside_selector(problem: Problem, use: Named) -> Problem:
-    """A problem of a named selector's text, with the selector as its path and the place that used it."""
-    return problem.within(via=use.span.place, path=f"selectors.{use.name}")
-
-
-class _Expansion:
-    """Puts named expressions in place of their names; selectors that double each other end in a problem."""
-
-    def __init__(self, selectors: Mapping[str, SourceText]) -> None:
-        self._selectors = selectors
-        self._parts = 0
-
-    def expand(self, node: Node, stack: tuple[str, ...]) -> Node:
-        self._parts += 1
-        if isinstance(node, Named):
-            return self._named(node, stack)
-        if not isinstance(node, Call):
-            return node
-        args = tuple(self.expand(arg, stack) for arg in node.args)
-        depth = max(node.depth, 1 + max((arg.depth for arg in args), default=0))
-        if depth > MAX_DEPTH:
-            raise _too_deep(node.span)
-        return replace(node, args=args, depth=depth)
-
-    def _named(self, node: Named, stack: tuple[str, ...]) -> Node:
-        if node.name in stack:
-            circle = " → ".join([*stack[stack.index(node.name) :], node.name])
-            hint = "write out the condition in one of them"
-            raise _problem("SelectorCycle", f"selectors use each other in a circle: {circle}", node.span, hint)
-        if node.name not in self._selectors:
-            hint = did_you_mean(node.name, self._selectors) or "define it under the project's `selectors`"
-            raise _problem("UnknownSelector", f"no selector is named '{node.name}'", node.span, hint)
-        if len(stack) >= MAX_DEPTH:
-            raise _too_deep(node.span)
-        if self._parts > MAX_PARTS:
-            raise _error(f"the selector grows beyond {MAX_PARTS:,} parts", node.span, "its selectors repeat each other")
-        try:
-            body = self.expand(parse(self._selectors[node.name]), (*stack, node.name))
-        except ProblemError as error:
-            raise ProblemError([inside_selector(problem, node) for problem in error.problems]) from None
-        if body.depth >= MAX_DEPTH:
-            raise _too_deep(node.span)
-        return replace(node, body=body, depth=body.depth + 1)
 
 
 @cache
@@ -97,22 +44,6 @@ def _grammar() -> Lark:
         parser="lalr",
         keep_all_tokens=True,
         maybe_placeholders=False,
-    )
-
-
-def _problem(type: str, message: str, span: Span, hint: str | None = None) -> ProblemError:
-    return ProblemError([Problem(type, message, hint, span.place)])
-
-
-def _error(message: str, span: Span, hint: str | None = None) -> ProblemError:
-    return _problem("ExpressionParseError", message, span, hint)
-
-
-def _too_deep(span: Span) -> ProblemError:
-    return _error(
-        f"the expression is nested more than {MAX_DEPTH} levels deep",
-        span,
-        "split it over several assignments, or use IN (…) or SWITCH for long alternatives",
     )
 
 
@@ -139,10 +70,18 @@ class _Built(NamedTuple):
 
 
 _MEANING = {
-    *("NAME", "QUOTED", "INTEGER", "DECIMAL", "STRING", "SELECTOR", "COMPARISON"),
+    *("NAME", "QUOTED", "INTEGER", "DECIMAL", "STRING", "SELECTOR", "COMPARISON", "LITERALS"),
     *("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "AND_FUNCTION", "OR_FUNCTION"),
 }
 """The tokens that say more than their rule does."""
+
+
+_LITERAL = re.compile(
+    r"""-?[0-9]+(?:\.[0-9]+)?|"(?:[^"\\]|\\.|"")*"|'(?:[^'\\]|\\.|'')*'|NULL|TRUE|FALSE""", re.DOTALL | re.IGNORECASE
+)
+_WORDS = {"NULL": None, "TRUE": True, "FALSE": False}
+_NO_PARTS = ("arguments", "group")
+"""The rules that make no node of their own."""
 
 
 class _TreeBuilder(Transformer[Token, _Built]):
@@ -155,6 +94,7 @@ class _TreeBuilder(Transformer[Token, _Built]):
     def __init__(self, source: SourceText) -> None:
         super().__init__(visit_tokens=False)
         self._source = source
+        self._size = Size()
 
     def __default__(self, data: str, children: list[Token | _Built], _meta: Meta) -> _Built:
         """Every rule has a method; finding it here spares Lark a wrapper around each call."""
@@ -162,6 +102,8 @@ class _TreeBuilder(Transformer[Token, _Built]):
         assert start is not None and end is not None
         kept = [child.value for child in children if isinstance(child, _Built) or child.type in _MEANING]
         place = _Built(None, start, end)
+        if data not in _NO_PARTS:
+            self._size.add(self._span(place))
         return _Built(getattr(self, f"on_{data}")(place, kept), start, end)
 
     def _span(self, place: _Built) -> Span:
@@ -171,7 +113,7 @@ class _TreeBuilder(Transformer[Token, _Built]):
         span = self._span(place)
         depth = 1 + max((arg.depth for arg in args), default=0)
         if depth > MAX_DEPTH:
-            raise _too_deep(span)
+            raise too_deep(span)
         return Call(name, tuple(args), operator, span=span, depth=depth)
 
     def on_disjunction(self, place: _Built, items: list[Node]) -> Node:
@@ -201,6 +143,26 @@ class _TreeBuilder(Transformer[Token, _Built]):
     def on_is_in(self, place: _Built, items: list[Node | list[Node]]) -> Node:
         subject, choices = items
         return self._call(place, "IN", [subject, *choices])  # type: ignore[list-item, misc]  # as above
+
+    def on_is_in_literals(self, place: _Built, items: list[Any]) -> Node:
+        subject, text = items
+        begin = place.end_pos - len(text)
+        literals = [self._literal(match[0], begin + match.start()) for match in _LITERAL.finditer(text)]
+        self._size.add_choices(len(literals), self._span(place))
+        return self._call(place, "IN", [subject, *literals])
+
+    def on_is_not_in_literals(self, place: _Built, items: list[Any]) -> Node:
+        return self._call(place, "NOT", [self.on_is_in_literals(place, items)])
+
+    def _literal(self, text: str, start: int) -> Node:
+        place = _Built(None, start, start + len(text))
+        if text[0] in "\"'":
+            return self.on_string(place, [text])
+        if text[0] == "-":
+            return self.on_minus(place, [self._literal(text[1:], start + 1)])
+        if text[0].isdigit():
+            return self.on_decimal(place, [text]) if "." in text else self.on_integer(place, [text])
+        return Literal(_WORDS[text.upper()], span=self._span(place))
 
     def on_between(self, place: _Built, items: list[Node]) -> Node:
         return self._call(place, "BETWEEN", items)
@@ -242,7 +204,7 @@ class _TreeBuilder(Transformer[Token, _Built]):
     def on_group(self, place: _Built, items: list[Node]) -> Node:
         node = items[0]
         if node.depth >= MAX_DEPTH:
-            raise _too_deep(self._span(place))
+            raise too_deep(self._span(place))
         return replace(node, depth=node.depth + 1)
 
     def on_column(self, place: _Built, items: list[Token]) -> Node:
@@ -251,14 +213,14 @@ class _TreeBuilder(Transformer[Token, _Built]):
     def on_selector(self, place: _Built, items: list[Token]) -> Node:
         name = str(items[0])[2:-2].strip()
         if not name:
-            raise _error("'{{}}' names no selector", self._span(place), "write the name between: {{NAME}}")
+            raise error("'{{}}' names no selector", self._span(place), "write the name between: {{NAME}}")
         return Named(name, span=self._span(place))
 
-    def on_integer(self, place: _Built, items: list[Token]) -> Node:
+    def on_integer(self, place: _Built, items: Sequence[str]) -> Node:
         digits = str(items[0]).lstrip("0") or "0"
         return Literal(int(self._number(place, digits)), span=self._span(place))
 
-    def on_decimal(self, place: _Built, items: list[Token]) -> Node:
+    def on_decimal(self, place: _Built, items: Sequence[str]) -> Node:
         whole, fraction = str(items[0]).split(".")
         digits = f"{whole.lstrip('0')}{fraction}"
         self._number(place, digits)
@@ -266,12 +228,12 @@ class _TreeBuilder(Transformer[Token, _Built]):
 
     def _number(self, place: _Built, digits: str) -> str:
         if len(digits) > MAX_DIGITS:
-            raise _error(
+            raise error(
                 f"the number has {len(digits)} digits; at most {MAX_DIGITS} are kept exactly", self._span(place)
             )
         return digits
 
-    def on_string(self, place: _Built, items: list[Token]) -> Node:
+    def on_string(self, place: _Built, items: Sequence[str]) -> Node:
         return Literal(_unquote(str(items[0])), span=self._span(place))
 
     def on_true(self, place: _Built, _items: list[Token]) -> Node:

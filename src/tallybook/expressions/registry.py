@@ -110,6 +110,8 @@ class Function:
     """True where a NULL argument does not simply make the result NULL."""
     repeats: Container[int] = ()
     """Indices of the arguments that `build` mentions more than once."""
+    lazy: Container[int] = ()
+    """Indices of the arguments that `build` gets as functions, because it may not need a column of each."""
     moves_dates: bool = False
     """Whether a date it computes may be one outside the calendar, which fails the run."""
 

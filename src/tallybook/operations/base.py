@@ -18,9 +18,10 @@ from pydantic_core import PydanticCustomError
 
 from tallybook.errors import PROBLEM_TYPES, Problem, ProblemError
 from tallybook.expressions.check import Checker, Typed, cast_to, condition_hint
-from tallybook.expressions.parse import parse, parse_selector
+from tallybook.expressions.parse import parse
 from tallybook.expressions.reads import tables_read
 from tallybook.expressions.scope import Scope
+from tallybook.expressions.selectors import parse_selector
 from tallybook.model.base import IDENTIFIER_PATTERN, Entity, Expression, Id, NonEmpty, Text
 from tallybook.model.columns import BOOLEAN, NULL, UNKNOWN, UPDATED_AT, ColumnType, folded, why_reserved
 from tallybook.model.dataset import Dataset, DatasetRef

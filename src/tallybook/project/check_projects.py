@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from tallybook.errors import Problem, ProblemError, did_you_mean
-from tallybook.expressions.parse import parse_selector
+from tallybook.expressions.selectors import parse_selector
 from tallybook.model.dataset import Dataset, DatasetRef
 from tallybook.model.template import token_names
 from tallybook.operations.output import Output

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from operator import or_
 from typing import TYPE_CHECKING
 
 from tallybook.expressions.decimals import exact_common
+from tallybook.expressions.functions.choices import LONG, among
+from tallybook.expressions.functions.like import MAX_GAPS, fits, fits_column, gaps, is_pattern
 from tallybook.expressions.functions.spark import F, balanced
 from tallybook.expressions.registry import (
     ANYTHING,
@@ -104,13 +105,26 @@ def _comparison(operator: str) -> Callable[..., Column]:
     return lambda c, x, y: compare(c, operator, (x, c.args[0]), (y, c.args[1]))
 
 
-def _in(c: Building, subject: Column, *choices: Column) -> Column:
+def _in(c: Building, subject: Column, *choices: Callable[[], Column]) -> Column:
+    """A table of the literals where there are many, and for the other choices Spark's IN."""
+    listed = list(zip(choices, c.args[1:], strict=True))
+    literals = [argument.literal for argument in c.args[1:] if argument.literal is not None]
+    if len(literals) <= LONG:
+        return _equals_one(c, (subject, c.args[0]), [(choice(), argument) for choice, argument in listed])
+    found = among(c, subject, literals)
+    nulls = [pair for pair in listed if pair[1].type == NULL][:1]
+    others = nulls + [pair for pair in listed if pair[1].literal is None and pair[1].type != NULL]
+    if not others:
+        return found
+    return found | _equals_one(c, (subject, c.args[0]), [(choice(), argument) for choice, argument in others])
+
+
+def _equals_one(c: Building, x: Operand, choices: Sequence[Operand]) -> Column:
     """Spark's own IN where one type holds every value, which keeps long lists flat."""
-    type = _holding(c.args)
-    x, *others = zip((subject, *choices), c.args, strict=True)
+    type = _holding([x[1], *(argument for _, argument in choices)])
     if type is not None:
-        return _as(c, type, x).isin(*(_as(c, type, other) for other in others))
-    return balanced(or_, [compare(c, "=", x, other) for other in others])
+        return _as(c, type, x).isin(*(_as(c, type, choice) for choice in choices))
+    return balanced(or_, [compare(c, "=", x, choice) for choice in choices])
 
 
 def _between(c: Building, subject: Column, low: Column, high: Column) -> Column:
@@ -122,14 +136,23 @@ def _refuse_each(operator: str) -> Callable[[Sequence[Argument]], Refusal | None
     return lambda args: next((r for arg in args[1:] if (r := why_not_comparable(operator, args[0], arg))), None)
 
 
+def _like(c: Building, text: Column, pattern: Column) -> Column:
+    known = c.args[1].literal
+    return fits(text, known) if isinstance(known, str) else fits_column(text, pattern)
+
+
 def _refuse_pattern(args: Sequence[Argument]) -> Refusal | None:
     pattern = args[1].literal
-    if not isinstance(pattern, str) or re.fullmatch(r"(?s)(?:[^\\]|\\[%_\\])*", pattern):
+    if not isinstance(pattern, str):
         return None
-    return Refusal(
-        f"'{pattern}' is not a pattern: a backslash stands before something else than % or _",
-        r"a backslash takes the sign after it literally: \% is a percent sign, \_ an underscore, \\\\ a backslash",
-    )
+    if not is_pattern(pattern):
+        return Refusal(
+            f"'{pattern}' is not a pattern: a backslash stands before something else than % or _",
+            r"a backslash takes the sign after it literally: \% is a percent sign, \_ an underscore, \\\\ a backslash",
+        )
+    if gaps(pattern) > MAX_GAPS:
+        return Refusal(f"a pattern of LIKE has at most {MAX_GAPS:,} %, and this one has {gaps(pattern):,}")
+    return None
 
 
 _MEANINGS = {
@@ -166,6 +189,8 @@ register(
         ('"b" IN ("a", "b")', "true"),
         _in,
         operator=True,
+        repeats=(0,),
+        lazy=range(1, 2**31),
         refuse=_refuse_each("="),
         null_safe=True,
     )
@@ -195,8 +220,9 @@ register(
         always(BOOLEAN),
         "True when the whole text fits the pattern: % is any text, _ one character, a backslash takes them literally.",
         ('"invoice" LIKE "inv%"', "true"),
-        lambda c, x, pattern: F.like(x, pattern),
+        _like,
         operator=True,
+        repeats=(1,),
         refuse=_refuse_pattern,
     )
 )
