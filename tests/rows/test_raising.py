@@ -70,7 +70,11 @@ def test_a_branch_not_taken_raises_nothing(spark):
     assert spark.range(2).select(value.alias("id")).collect() == [(0,), (1,)]
 
 
-@pytest.mark.parametrize("message", ["", "a failure", module._MARK, '[USER_RAISED_EXCEPTION] TALLYBOOK:{"type": "x"}'])
+@pytest.mark.parametrize(
+    "message",
+    ["", "a failure", module._MARK, '[USER_RAISED_EXCEPTION] TALLYBOOK:{"type": "x"}'],
+    ids=["nothing", "any", "the mark alone", "a mark of another process"],
+)
 def test_other_failures_are_not_taken_for_ours(message):
     assert parse_raised(Exception(message)) is None
 

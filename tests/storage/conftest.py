@@ -14,6 +14,9 @@ from tallybook.model.location import Location
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import parse_raised
 from tallybook.storage import diagnose, read_all
+from tallybook.storage.damage import failed_read
+from tallybook.storage.diagnose import diagnose_csv
+from tallybook.storage.failure import is_csv_fault
 
 
 @pytest.fixture
@@ -74,6 +77,9 @@ def refused(spark, rows):
             rows(location, table)
         if isinstance(caught.value, RunError):
             return caught.value.problem
+        if is_csv_fault(caught.value):
+            _, path = failed_read(caught.value, [location])
+            return diagnose_csv(spark, path, [location])
         raised = parse_raised(caught.value)
         assert raised is not None, caught.value
         return diagnose(spark, raised, [(location, table)])

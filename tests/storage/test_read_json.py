@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date
 from decimal import Decimal
 
+import pytest
+
 from tallybook.rows.ids import POSITION
 from tallybook.storage import read
 
@@ -28,7 +30,7 @@ def test_bad_values_and_lines(refused, place, table, text):
     assert (problem.type, f"{file} row 2: '2.5'" in problem.message) == ("DataLoadError", True)
     file = text("b.json", '{"id": 1}', '{"id": 2')
     problem = refused(place("json", file), table(id="integer"))
-    assert (problem.type, f"{file} row 2: '{{\"id\": 2'" in problem.message) == ("DataLoadError", True)
+    assert (problem.type, f"{file} line 2: '{{\"id\": 2'" in problem.message) == ("DataLoadError", True)
 
 
 def test_missing_key(refused, rows, place, table, text):
@@ -38,13 +40,78 @@ def test_missing_key(refused, rows, place, table, text):
     assert rows(place("json", late), table(id="integer", amount="integer"))[-1] == (2, 3)
 
 
-def test_a_system_column_that_comes_late_is_not_overlooked(refused, place, table, text):
+def test_a_system_column_that_comes_late_is_not_overlooked(spark, place, table, text):
     file = text("a.json", *['{"id": 1}'] * 1000, '{"id": 2, "_deleted": true}')
-    problem = refused(place("json", file), table(id="integer"))
-    assert (problem.type, f"{file} row 1001: '_deleted stands here" in problem.message) == ("DataLoadError", True)
+    frame = read(spark, place("json", file), table(id="integer"))
+    assert frame.where("_deleted").select("id").collect() == [(2,)]
 
 
 def test_no_rows_have_all_columns(spark, place, table, text):
     frame = read(spark, place("json", text("a.json")), table("period", id="integer"))
     assert frame.count() == 0
     assert {"id", "_period", POSITION} <= set(frame.columns)
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "hint"),
+    [
+        ('{"id": 2} {"id": 3}', "not exactly one JSON object", "nothing after it"),
+        ('{"id": 2}, {"id": 3}', "not exactly one JSON object", "nothing after it"),
+        ('{"id": 2}{"id": 3}', "not exactly one JSON object", "nothing after it"),
+        ('{"id": 2} x', "not exactly one JSON object", "one object on each line"),
+        ('{"id": 2}]', "not exactly one JSON object", "one object on each line"),
+        ('{"id": 2},{"id": 3}] x', "not exactly one JSON object", "one object on each line"),
+        ('{"id": 2, "no": {"x": 1}} // c', "not exactly one JSON object", "one object on each line"),
+        ('[{"id": 2}]', "not exactly one JSON object", "one JSON array"),
+        ("{", "not exactly one JSON object", "on one line"),
+        ("2", "not exactly one JSON object", "one object on each line"),
+        ('{"id": 2, "id": 3}', "the key 'id' is there twice", "once"),
+        (r'{"id": 2, "\u0069d": 3}', "the key 'id' is there twice", "once"),
+        ('{"no": 2, "id": 3, "no": 4}', "the key 'no' is there twice", "once"),
+        ('{"ID": 2}', "the key 'ID' is 'id' in other lines", "in the same way"),
+    ],
+)
+def test_each_line_is_one_object_with_each_key_once(refused, place, table, text, line, said, hint):
+    file = text("a.json", '{"id": 1}', "", line)
+    problem = refused(place("json", file), table(id="integer"))
+    assert problem.type == "DataLoadError"
+    assert f"{file} line 3: " in problem.message
+    assert said in problem.message
+    assert hint in problem.hint
+
+
+@pytest.mark.parametrize(
+    "line", ["{'id': 2}", '{"id": NaN}', '{"id": Infinity}', '{"id": 02}', "{id: 2}", '{"id": 2,}']
+)
+def test_what_is_not_json(refused, place, table, text, line):
+    file = text("a.json", '{"id": 1}', line)
+    problem = refused(place("json", file), table(id="integer"))
+    assert (problem.type, f"{file} " in problem.message, line in problem.message) == ("DataLoadError", True, True)
+
+
+def test_late_lines_and_unusual_lines(rows, refused, place, table, text):
+    many = ['{"id": 1, "note": "a } b"}'] * 1000
+    nested = '{"id": 2, "note": {"a": {"b": [1, {"id": 3}]}}, "more": []}'
+    orders = table(id="integer", note="string")
+    assert rows(place("json", text("a.json", *many, nested)), orders)[-1] == (2, '{"a": {"b": [1, {"id": 3}]}}')
+    file = text("b.json", *many, '{"id": 1, "note": "x"}', '{"Id": 2, "note": "y"}')
+    problem = refused(place("json", file), orders)
+    assert (problem.type, f"{file} line 1002: the key 'Id' is 'id'" in problem.message) == ("DataLoadError", True)
+
+
+def test_keys_that_cannot_be_kept_apart(rows, refused, place, table, text, tmp_path):
+    location = place("json", text("a.json", '{"id": 1, "Id": 2, "ID": 3}'))
+    assert rows(location, table(id="integer")) == [(1,)]
+    assert refused(location, table(a="integer id", b="integer Id")).type == "SchemaMismatch"
+    text("e/ID=1/a.json", '{"id": 1}')
+    assert refused(place("json", tmp_path / "e"), table(id="integer")).type == "SchemaMismatch"
+
+
+def test_a_folder_name_and_a_key_that_disagree(rows, refused, place, table, text, tmp_path):
+    text("d/year=2026/month=01/a.json", '{"id": 1, "month": 1}')
+    location, orders = place("json", tmp_path / "d"), table(id="integer", month="integer", year="string")
+    assert rows(location, orders) == [(1, 1, "2026")]
+    text("d/year=2026/month=02/a.json", '{"id": 2, "month": 3}')
+    problem = refused(location, orders)
+    assert (problem.type, "'3 (its folder says month=02)'" in problem.message) == ("DataLoadError", True)
+    assert sorted(rows(location, table(id="integer"))) == [(1,), (2,)]

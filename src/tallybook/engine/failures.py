@@ -25,8 +25,8 @@ from tallybook.operations.schema import SourceTable
 from tallybook.rows.raising import parse_raised
 from tallybook.rows.system import only
 from tallybook.storage.damage import failed_read
-from tallybook.storage.diagnose import diagnose
-from tallybook.storage.failure import SPARK_ERRORS, causes, reason, refused_colon
+from tallybook.storage.diagnose import diagnose, diagnose_csv
+from tallybook.storage.failure import SPARK_ERRORS, causes, is_csv_fault, reason, refused_colon
 from tallybook.storage.files import condition, plain
 from tallybook.text import shortened
 
@@ -101,10 +101,13 @@ def _bad_data(raised: dict[str, str], pipeline: Pipeline) -> Problem:
 def _damage(error: Exception, pipeline: Pipeline) -> Problem | None:
     """A file that could not be read, as the problem of the operation that loads its table; the input has none."""
     reads = pipeline.tables.reads
-    found = failed_read(error, [place for place, _ in reads])
+    places = [place for place, _ in reads]
+    found = failed_read(error, places)
     if found is None:
         return None
     problem, file = found
+    if is_csv_fault(error):
+        problem = diagnose_csv(pipeline.spark, file, places) or problem
     return _of_loading(problem, pipeline, {s for place, s in reads if file.startswith(plain(place.target))})
 
 

@@ -13,7 +13,9 @@ from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.base import FILE, ROW, START, Field, Scan, fields_of, quoted
-from tallybook.storage.files import plain
+from tallybook.storage.credentials import reader
+from tallybook.storage.csv_layout import find_fault
+from tallybook.storage.files import as_pattern, list_files, plain
 from tallybook.storage.read import agrees_with_folder, converted, scan
 from tallybook.storage.types import wanted
 
@@ -36,6 +38,19 @@ def diagnose(spark: SparkSession, raised: dict[str, Any], reads: Iterable[tuple[
     value = "NULL" if raised.get("value") is None else f"'{raised['value']}'"
     said = "a row cannot be read" if whole_row else f"column '{raised.get('column')}' cannot take"
     return Problem("DataLoadError", f"table '{raised.get('table')}': {said}: {value}")
+
+
+def diagnose_csv(spark: SparkSession, path: str, locations: Iterable[Location]) -> Problem | None:
+    """The problem of a CSV file that Spark's parser gave up, given the places that the failed job was reading; None if
+    the file is no longer there."""
+    for location in locations:
+        listed = list_files(reader(spark, location), as_pattern(location)) if location.source.type == "csv" else ()
+        file = next((url for url in listed if plain(url) == path), None)
+        if file is not None:
+            fault = find_fault(spark, location, file)
+            message = f"{path} has a line with far more fields than its header, or than the table has columns"
+            return fault.problem if fault else Problem("DataLoadError", message, _ROW_HINTS["csv"])
+    return None
 
 
 def _offenders(found: Scan, field: Field, whole_row: bool) -> list[Row]:

@@ -28,6 +28,7 @@ _OF_TASK = re.compile(
 _FILE_SYSTEM = re.compile(r"(?:java\.n?io|org\.apache\.hadoop)\.[\w.$]+(?:Exception|Error)")
 _COLON = re.compile(r"(?:java\.net\.URISyntaxException: )?Relative path in absolute URI: (\S+)")
 _FULL = "No space left on device"
+_CSV_PARSER = "com.univocity.parsers.common.TextParsingException"
 _READING, _WRITING = "FAILED_READ_FILE", "TASK_WRITE_FAILED"
 
 
@@ -81,6 +82,11 @@ def reason(error: Exception) -> str:
     innermost = found[-1]
     said = ": ".join(part for part in (innermost.type, innermost.message) if part)
     return said or type(error).__name__
+
+
+def is_csv_fault(error: Exception) -> bool:
+    """True if a job failed because Spark's CSV parser gave up."""
+    return any(cause.type == _CSV_PARSER for cause in causes(error))
 
 
 def refused_colon(error: Exception) -> str | None:

@@ -23,12 +23,14 @@ def load(
     columns: T.StructType,
     options: Mapping[str, str | bool],
     paths: Sequence[str] | None = None,
+    *,
+    format: str | None = None,
 ) -> tuple[DataFrame, tuple[str, ...]]:
     """Returns the rows of a location, or of some of its files, and the columns that are in folder names (`year=2026/`).
 
     Those are read as text: Spark's guess would make 1 of `01`.
     """
-    files = reader(spark, location).format(location.source.type).options(**options)
+    files = reader(spark, location).format(format or location.source.type).options(**options)
     places = [as_pattern(location)] if paths is None else [exactly(path) for path in paths]
     if paths is not None and not is_pattern(location):
         files = files.option("basePath", location.target)

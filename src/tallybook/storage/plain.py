@@ -21,7 +21,7 @@ from tallybook.storage.files import exactly
 from tallybook.storage.guard import UNGUARDED, Guard
 from tallybook.storage.ownership import foreign_files, in_the_way, output_name
 from tallybook.storage.publish import clear, link_into, locked, publish, remove, sibling
-from tallybook.storage.scan import read_options
+from tallybook.storage.read import read_options
 from tallybook.storage.stage import Written, columns_text, stage
 
 

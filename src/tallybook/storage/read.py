@@ -8,7 +8,7 @@ read nor checked.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -26,9 +26,10 @@ from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import raising
 from tallybook.storage.base import Field, Scan, fields_of, quoted
 from tallybook.storage.catalog import scan_table
+from tallybook.storage.csv_files import csv_options, scan_csv
 from tallybook.storage.delta import scan_delta
 from tallybook.storage.files import plain
-from tallybook.storage.scan import scan_text
+from tallybook.storage.json_files import JSON_OPTIONS, scan_json
 from tallybook.storage.scan_columnar import scan_columnar
 from tallybook.storage.types import bound_of_validity, from_text, is_timestamp, widens
 
@@ -75,7 +76,20 @@ def scan(spark: SparkSession, location: Location, fields: Sequence[Field], first
             raise _not_yet(location)
         case "parquet" | "orc":
             return scan_columnar(spark, location, fields, first)
-    return scan_text(spark, location, fields)
+        case "csv":
+            return scan_csv(spark, location, fields)
+        case "json":
+            return scan_json(spark, location, fields)
+
+
+def read_options(location: Location) -> Mapping[str, str | bool]:
+    """How Spark is told to read files that this product wrote."""
+    match location.source.type:
+        case "csv":
+            return csv_options(location)
+        case "json":
+            return JSON_OPTIONS
+    return {}
 
 
 def _not_yet(location: Location) -> RunError:

@@ -17,10 +17,10 @@ from tallybook.rows.raising import parse_raised
 from tallybook.storage.base import quoted
 from tallybook.storage.credentials import reader, spark_options
 from tallybook.storage.failure import SPARK_ERRORS, refused_files
-from tallybook.storage.files import exactly, list_files
+from tallybook.storage.files import exactly, file_options, list_files
 from tallybook.storage.orc import check_time_zone, exact_in_orc
 from tallybook.storage.publish import remove
-from tallybook.storage.scan import file_options, read_options
+from tallybook.storage.read import read_options
 
 _EXACT_PATH: dict[str, str | bool] = {
     "spark.sql.sources.outputCommitterClass": "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter",

@@ -1,0 +1,163 @@
+"""CSV files become rows of text.
+
+Spark's parser reads a file at a time, so that a line break in quotes is text. It knows one line end only, here LF: a CR
+before it becomes the last character of the last field, or of a blank line, and is removed afterwards. Files with lines
+that end with CR alone are split into records by a pattern.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from tallybook.errors import fail
+from tallybook.model.location import Location
+from tallybook.rows import sql
+from tallybook.storage.base import FILE, ORIGIN, ROW, START, Field, Scan, quoted
+from tallybook.storage.credentials import reader
+from tallybook.storage.csv_dialect import Dialect
+from tallybook.storage.csv_layout import Layout, layouts
+from tallybook.storage.files import as_pattern, file_options, list_files, plain
+from tallybook.storage.folders import check_layout, visible
+from tallybook.storage.load import load, texts
+
+_BROKEN, _TEXT, _RECORD, _FIELDS = map(sql.internal, ("broken", "text", "record", "fields"))
+_CR = "chr(13)"
+_MOST_COLUMNS = 20480
+"""What the parser makes room for by default."""
+
+
+def scan_csv(spark: SparkSession, location: Location, fields: Sequence[Field]) -> tuple[Scan, ...]:
+    """The rows at a location, one Scan for each set of files that are laid out alike; none if there are no files."""
+    check_layout(spark, location)
+    listed = list_files(reader(spark, location), as_pattern(location))
+    files = visible(location, listed)
+    return tuple(
+        _scan(spark, location, fields, layout, group, None if group == list(listed) else list(map(plain, group)))
+        for layout, group in layouts(spark, location, files).items()
+    )
+
+
+def csv_options(location: Location, columns: int = 0) -> dict[str, str | bool]:
+    """How Spark is told to read CSV.
+
+    A doubled quote is a quote. `nullValue` stays empty because Spark takes an empty field for NULL beside any other;
+    `null_value` is applied afterwards.
+    """
+    options = file_options(location)
+    return {
+        "sep": Dialect.of(options).spark_delimiter,
+        "header": options.has_header,
+        "multiLine": True,
+        "lineSep": "\n",
+        "escape": '"',
+        "unescapedQuoteHandling": "RAISE_ERROR",
+        "nullValue": "",
+        "encoding": "UTF-8",
+        "columnNameOfCorruptRecord": _BROKEN,
+        "maxColumns": str(max(_MOST_COLUMNS, columns + 1)),
+    }
+
+
+def _scan(
+    spark: SparkSession,
+    location: Location,
+    fields: Sequence[Field],
+    layout: Layout,
+    files: Sequence[str],
+    paths: Sequence[str] | None,
+) -> Scan:
+    names = _names(location, fields, layout, files[0])
+    opened = (_split if layout.split else _parse)(spark, location, layout, len(names), paths)
+    wanted = [field.physical for field in fields]
+    null = sql.text(file_options(location).null_value)
+    columns = {name: opened.fields[index] for index, name in enumerate(names) if name in wanted}
+    own = {name: f"nullif(coalesce({field}, ''), {null})" for name, field in columns.items()}
+    in_folders = {name: sql.name(name) for name in opened.partitions if name in wanted}
+    folders = {name: sql.internal(f"folder of {name}") for name in own if name in in_folders}
+    values = in_folders | own | {folder: in_folders[name] for name, folder in folders.items()}
+    here = frozenset(wanted).intersection(names + list(opened.partitions))
+    return Scan(
+        opened.frame,
+        values | opened.origin,
+        dict.fromkeys(here, T.StringType()),
+        frozenset(names).union(opened.partitions),
+        tuple(files),
+        here,
+        quoted(_BROKEN),
+        folders=folders,
+    )
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A frame of rows, with the fields of a record and what says where it came from in SQL."""
+
+    frame: DataFrame
+    fields: Sequence[str]
+    origin: dict[str, str]
+    partitions: tuple[str, ...]
+
+
+def _names(location: Location, fields: Sequence[Field], layout: Layout, file: str) -> list[str]:
+    """The column of each field of a record: by the header, else as the table declares them."""
+    if not file_options(location).has_header:
+        names = [field.physical for field in fields if field.declared]
+        message = "the table takes the column '{}' twice, which files without a header do not name"
+    else:
+        names = [name or f"_c{index}" for index, name in enumerate(layout.header)]
+        message = f"{plain(file)} has the column '{{}}' twice"
+    wanted = {field.physical for field in fields}
+    twice = next((name for name, count in Counter(names).items() if count > 1 and name in wanted), None)
+    if twice is not None:
+        raise fail("SchemaMismatch", message.format(twice), hint="rename one of them")
+    return names
+
+
+def _parse(spark: SparkSession, location: Location, layout: Layout, count: int, paths: Sequence[str] | None) -> _Opened:
+    """Records as Spark's parser finds them."""
+    numbers = _numbers(count)
+    columns = T.StructType(texts([*numbers, _BROKEN]))
+    frame, partitions = load(spark, location, columns, csv_options(location, count), paths)
+    fields = [sql.name(number) for number in numbers]
+    if layout.crlf and fields:
+        frame = frame.where(f"NOT {fields[0]} <=> {_CR}")
+        fields[-1] = f"rtrim({_CR}, {fields[-1]})"
+    origin = {FILE: ORIGIN[FILE], START: ORIGIN[START], _BROKEN: sql.name(_BROKEN)}
+    return _Opened(frame, fields, origin, partitions)
+
+
+def _split(spark: SparkSession, location: Location, layout: Layout, count: int, paths: Sequence[str] | None) -> _Opened:
+    """Records as a pattern finds them in the text of a whole file."""
+    dialect = Dialect.of(file_options(location))
+    columns = T.StructType(texts([_TEXT]))
+    whole, partitions = load(spark, location, columns, {"wholetext": True}, paths, format="text")
+    text = F.ltrim(quoted(_TEXT), F.lit("\ufeff"))
+    records = F.posexplode(F.regexp_extract_all(text, F.lit(dialect.records), F.lit(0))).alias(ROW, _RECORD)
+    rows = whole.select(*map(quoted, partitions), F.expr(ORIGIN[FILE]).alias(FILE), records)
+    if file_options(location).has_header:
+        rows = rows.where(quoted(ROW) > 0).withColumn(ROW, quoted(ROW) - 1)
+    record = F.concat(F.lit(dialect.delimiter), quoted(_RECORD))
+    parts = F.regexp_extract_all(record, F.lit(dialect.next_field), F.lit(1))
+    good = record.rlike(rf"\A(?:{dialect.next_field}){{{count}}}+\z")
+    unquoted = F.transform(parts, lambda part: _unquoted(part, dialect))
+    frame = rows.withColumns({_FIELDS: unquoted, _BROKEN: F.when(~good, quoted(_RECORD))})
+    fields = [f"get({sql.name(_FIELDS)}, {number})" for number in range(count)]
+    origin = {name: sql.name(name) for name in (FILE, ROW, _BROKEN)}
+    return _Opened(frame, fields, origin, partitions)
+
+
+def _unquoted(part: Column, dialect: Dialect) -> Column:
+    bare = F.rtrim(part, F.lit(dialect.padding))
+    inside = F.replace(F.substring(bare, F.lit(2), F.length(bare) - 2), F.lit('""'), F.lit('"'))
+    return F.when(part.startswith('"'), inside).otherwise(part)
+
+
+def _numbers(count: int) -> list[str]:
+    """The fields of a record under names of our own: those of a header may differ by case alone."""
+    return [sql.internal(str(number)) for number in range(count)]

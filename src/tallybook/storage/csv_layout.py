@@ -1,0 +1,219 @@
+"""What has to be known of a CSV file before Spark can parse it: its header, its line ends, and that its quotes close.
+
+Local files are looked through here, at the speed of memory; files elsewhere, and compressed ones, by a Spark job.
+Neither parses the fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from tallybook.errors import RunError, fail
+from tallybook.model.location import Location
+from tallybook.storage.base import FILE, ORIGIN, START
+from tallybook.storage.credentials import reader
+from tallybook.storage.csv_dialect import Dialect, Fault, Quote
+from tallybook.storage.files import as_paths, file_options, plain, readable_here
+
+_THREADS = 16
+_BLOCK, _HEAD = 16 * 2**20, 2**20
+_HEADER_LINES = 1000
+_BOM = "\ufeff"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_LONE_RETURN = re.compile(rb"\r(?!\n|\Z)")
+_SPLIT_BYTES = 64 * 2**20
+"""Files that Spark's parser cannot split into records are held in memory as a whole, several times over."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How files are parsed; those of equal layouts are parsed together."""
+
+    header: tuple[str, ...]
+    """The names in the header record as they are written; empty if the files have no header."""
+    crlf: bool = False
+    """True if there are lines that end with CRLF. Spark's parser then leaves the CR at the end of the last field."""
+    split: bool = False
+    """True if the records are found by a pattern, because Spark's parser would find others (one in a file that has
+    nothing but a byte order mark)."""
+
+
+@dataclass(frozen=True)
+class _Content:
+    """A file as it can be reached: `head` is its beginning, `blocks` all of it in blocks of whole lines."""
+
+    path: str
+    head: Callable[[], bytes]
+    blocks: Callable[[], Iterable[bytes]]
+
+
+def layouts(spark: SparkSession, location: Location, files: Sequence[str]) -> dict[Layout, list[str]]:
+    """Returns the files by their layout. Raises DataLoadError for a quoted field that is never closed."""
+    options = file_options(location)
+    dialect = Dialect.of(options)
+    here = readable_here(files)
+    facts = {} if here else _facts(spark, location, files)
+
+    def layout(file: str) -> Layout:
+        content = _content(spark, location, file, here=here)
+        header, before = _header(content, dialect) if options.has_header else ((), "")
+        lines = _look(content, dialect) if here else _look_elsewhere(content, facts.get(file), dialect)
+        split = lines.split or "\r" in before
+        if split and lines.size > _SPLIT_BYTES:
+            raise _too_large(content.path)
+        if split:
+            _check_quotes(content, dialect)
+        return Layout(header, lines.crlf, split)
+
+    groups: dict[Layout, list[str]] = {}
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for file, found in zip(files, pool.map(layout, files), strict=True):
+            groups.setdefault(found, []).append(file)
+    return groups
+
+
+def find_fault(spark: SparkSession, location: Location, file: str) -> RunError | None:
+    """The error for the first quote in the wrong place, with its line; None if there is none."""
+    content = _content(spark, location, file, here=readable_here([file]))
+    fault = Dialect.of(file_options(location)).fault(content.blocks())
+    return None if fault is None else _faulty(content.path, fault)
+
+
+def _content(spark: SparkSession, location: Location, file: str, *, here: bool) -> _Content:
+    path = plain(file)
+    if here:
+        return _Content(path, lambda: next(_blocks(path, _HEAD), b""), lambda: _blocks(path))
+    lines = _text(spark, location, [file])
+    return _Content(
+        path, lambda: b"".join(_encoded(lines.take(_HEADER_LINES))), lambda: _encoded(lines.toLocalIterator())
+    )
+
+
+def _blocks(path: str, size: int = _BLOCK) -> Iterator[bytes]:
+    try:
+        with Path(path).open("rb") as file:
+            block = file.read(size) + file.readline()
+            if block.startswith(_UTF_16):
+                raise fail("DataLoadError", f"{path} is encoded in UTF-16", hint="save it as UTF-8")
+            yield block.removeprefix(_BOM.encode())
+            while block := file.read(size):
+                yield block + file.readline()
+    except OSError as error:
+        raise fail("DataLoadError", f"{path} cannot be read: {error.strerror}") from error
+
+
+def _text(spark: SparkSession, location: Location, files: Sequence[str]) -> DataFrame:
+    """Lines that end with LF; CR is kept."""
+    return reader(spark, location).option("lineSep", "\n").text(as_paths(files))
+
+
+def _encoded(lines: Iterable[Row]) -> Iterator[bytes]:
+    for number, line in enumerate(lines):
+        text = line["value"] if number else line["value"].removeprefix(_BOM)
+        yield f"{text}\n".encode()
+
+
+def _header(content: _Content, dialect: Dialect) -> tuple[tuple[str, ...], str]:
+    """The names in the header record, and the blank lines before it."""
+    record = dialect.first_record(content.head().decode(errors="replace"))
+    if record is None:
+        fault = dialect.fault(content.blocks())
+        raise (
+            _faulty(content.path, fault)
+            if fault
+            else fail("DataLoadError", f"the header of {content.path} is too long")
+        )
+    return record
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """What the lines of a file are like."""
+
+    crlf: bool
+    split: bool
+    size: int
+
+
+def _look(content: _Content, dialect: Dialect) -> _Lines:
+    crlf = lone = False
+    quote = None
+    size = 0
+    for block in content.blocks():
+        size += len(block)
+        if b"\r" in block:
+            crlf = crlf or b"\r\n" in block or block.endswith(b"\r")
+            lone = lone or _LONE_RETURN.search(block) is not None
+        quote = dialect.last_quote(block) or quote
+    if quote in (Quote.OPEN, Quote.UNCLEAR):
+        _check_quotes(content, dialect)
+    doubtful = lone or (quote is not None and dialect.doubles_quotes)
+    split = doubtful and dialect.fault(content.blocks(), for_spark=True) is not None
+    return _Lines(crlf, split or not size, size)
+
+
+def _facts(spark: SparkSession, location: Location, files: Sequence[str]) -> dict[str, Row]:
+    """Facts about files that only Spark can see, from one pass over their lines; none about a file without lines."""
+    lines = _text(spark, location, files).selectExpr(
+        "value",
+        f"{ORIGIN[FILE]} AS file",
+        f"struct({ORIGIN[START]}, monotonically_increasing_id()) AS at",
+        "instr(value, chr(13)) AS return",
+    )
+    facts = lines.groupBy("file").agg(
+        F.expr("bool_or(return = length(value) AND return > 0) AS crlf"),
+        F.expr("bool_or(return BETWEEN 1 AND length(value) - 1) AS lone"),
+        F.expr("""max_by(value, at) FILTER (WHERE contains(replace(value, '""'), '"')) AS quoted"""),
+        F.expr("""sum(length(value) - length(replace(value, '"'))) % 2 = 0 AS even"""),
+        F.expr("sum(octet_length(value) + 1) AS size"),
+    )
+    return {row["file"]: row for row in facts.collect()}
+
+
+def _look_elsewhere(content: _Content, facts: Row | None, dialect: Dialect) -> _Lines:
+    """What the lines are like, by the facts that Spark found.
+
+    Whether the last quote closes a field may depend on the whole file. A small file is then looked through here. In a
+    large one the quotes are counted: their number is even, unless one is missing.
+    """
+    if facts is None:
+        return _Lines(crlf=False, split=True, size=0)
+    quote = dialect.last_quote(f"{facts['quoted'] or ''}\n".encode())
+    small = facts["size"] <= _SPLIT_BYTES
+    if quote is Quote.OPEN or (quote is Quote.UNCLEAR and (small or not facts["even"])):
+        _check_quotes(content, dialect)
+    split = facts["lone"] or (quote is not None and dialect.doubles_quotes)
+    return _Lines(facts["crlf"], split, facts["size"])
+
+
+def _check_quotes(content: _Content, dialect: Dialect) -> None:
+    fault = dialect.fault(content.blocks())
+    if fault is not None:
+        raise _faulty(content.path, fault)
+
+
+def _faulty(path: str, fault: Fault) -> RunError:
+    where = f"{path} line {fault.line}"
+    if fault.unclosed:
+        return fail("DataLoadError", f"{where}: a field begins with a quote that is never closed", hint=_QUOTES)
+    return fail("DataLoadError", f"{where}: there is text after the closing quote of a field", hint=_QUOTES)
+
+
+_QUOTES = 'a field that begins with a quote ends at the next one; a quote inside it is written twice: "5"" pipe"'
+
+
+def _too_large(path: str) -> RunError:
+    return fail(
+        "DataLoadError",
+        f"{path} has more than {_SPLIT_BYTES >> 20} MiB, which is too much for what Spark's CSV parser misreads: lines "
+        "that end with CR alone, blank lines with CRLF before the header, quotes beside a delimiter of several "
+        "characters",
+        hint="convert its line ends to LF, or write it with a delimiter of one character",
+    )

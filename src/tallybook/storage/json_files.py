@@ -1,0 +1,65 @@
+"""JSON files become rows of text: one object on each line, its keys are the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from tallybook.errors import fail
+from tallybook.model.location import Location
+from tallybook.rows import sql
+from tallybook.storage.base import FILE, ORIGIN, START, Field, Scan, quoted
+from tallybook.storage.credentials import reader
+from tallybook.storage.files import as_paths, as_pattern, list_files, plain
+from tallybook.storage.folders import check_layout, folder_values, visible
+from tallybook.storage.json_lines import STRICT, find_keys
+from tallybook.storage.load import load, texts, with_folder_values
+
+_BROKEN = sql.internal("broken")
+JSON_OPTIONS = {"columnNameOfCorruptRecord": _BROKEN, **STRICT}
+"""How Spark is told to read JSON. No encoding: UTF-8 is the default, and only then does Spark hand out the digits of a
+number as they are written, where it would otherwise go through a double."""
+
+
+def scan_json(spark: SparkSession, location: Location, fields: Sequence[Field]) -> tuple[Scan, ...]:
+    """The rows at a location as one Scan; none if there are no files.
+
+    A column is missing only if no row has its key. Files without rows have all columns.
+    """
+    check_layout(spark, location)
+    listed = list_files(reader(spark, location), as_pattern(location))
+    files = visible(location, listed)
+    if not files:
+        return ()
+    whole = files == listed
+    wanted = list(dict.fromkeys(field.physical for field in fields))
+    keys = find_keys(reader(spark, location), [as_pattern(location)] if whole else as_paths(files), wanted)
+    own = [name for name in wanted if keys is None or name in keys]
+    in_folders = folder_values(location, plain(files[0]))
+    _check_names(location, [*own, *in_folders])
+    both = {name: sql.internal(f"folder of {name}") for name in own if name in in_folders} if keys else {}
+    columns = T.StructType(texts([*own, _BROKEN]))
+    if both:  # Spark would give the value of the folder and drop the one of the row
+        names = [both.get(name, name) for name in in_folders]
+        values = {file: dict(zip(names, folder_values(location, plain(file)).values(), strict=True)) for file in files}
+        rows = reader(spark, location).options(**JSON_OPTIONS).schema(columns).json(as_paths(files))
+        frame = with_folder_values(spark, rows, ORIGIN[FILE], names, values)
+    else:
+        frame, _ = load(spark, location, columns, JSON_OPTIONS, None if whole else list(map(plain, files)))
+    here = {name: sql.name(name) for name in wanted if name in own or name in in_folders}
+    origin = {FILE: ORIGIN[FILE], START: ORIGIN[START], _BROKEN: sql.name(_BROKEN)}
+    folders = {folder: sql.name(folder) for folder in both.values()}
+    types = dict.fromkeys(here, T.StringType())
+    known = frozenset(keys or own).union(in_folders)
+    return (Scan(frame, here | folders | origin, types, known, files, frozenset(here), quoted(_BROKEN), folders=both),)
+
+
+def _check_names(location: Location, names: Sequence[str]) -> None:
+    """Raises SchemaMismatch for columns that Spark's reader cannot keep apart."""
+    alike = next(([a, b] for a, b in combinations(names, 2) if a != b and a.lower() == b.lower()), None)
+    if alike is not None:
+        message = f"{location} has columns that differ by case alone, and cannot be read together: {', '.join(alike)}"
+        raise fail("SchemaMismatch", message, hint="rename one of them")
