@@ -35,6 +35,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             for source, locations in plan.locations.items()
         ],
         "operations": [_step_document(step, plan) for step in plan.steps],
+        "warnings": list(plan.warnings),
     }
 
 
@@ -84,6 +85,10 @@ def plan_text(plan: Plan) -> Iterator[str]:
     for step in plan.steps:
         yield ""
         yield from _step_text(step, plan)
+    if plan.warnings:
+        yield ""
+    for warning in plan.warnings:
+        yield f"warning: {warning}"
 
 
 def _mode(mode: str) -> str:

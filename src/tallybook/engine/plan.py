@@ -32,6 +32,8 @@ class Plan:
     locations: Mapping[SourceTable, tuple[Location, ...]]
     destinations: Mapping[int, Location]
     """Of each output, by seq."""
+    warnings: tuple[str, ...] = ()
+    """What a user should know before the run."""
 
     @property
     def unnumbered(self) -> frozenset[SourceTable]:

@@ -15,7 +15,7 @@ or lists them (`periods`: 4-4-5 months, weeks, adjustment periods, whatever the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -79,6 +79,19 @@ class Period(Entity):
     def overlaps(self, other: Period) -> bool:
         """They share a day."""
         return self.start_date <= other.end_date and other.start_date <= self.end_date
+
+
+def uncovered_days(period: Period, parts: Iterable[Period]) -> list[tuple[date, date]]:
+    """The stretches of days of a period, first and last day, that are in none of its parts."""
+    found: list[tuple[date, date]] = []
+    expected = period.start_date.toordinal()
+    for part in sorted(parts, key=lambda part: part.start_date):
+        if part.start_date.toordinal() > expected:
+            found.append((date.fromordinal(expected), date.fromordinal(part.start_date.toordinal() - 1)))
+        expected = max(expected, part.end_date.toordinal() + 1)
+    if expected <= period.end_date.toordinal():
+        found.append((date.fromordinal(expected), period.end_date))
+    return found
 
 
 class ListedPeriod(Period):

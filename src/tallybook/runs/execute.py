@@ -32,7 +32,9 @@ from tallybook.runs.inputs import PlannedInputs
 from tallybook.runs.outputs import read_output, write_mode
 from tallybook.runs.places import location_to_json
 from tallybook.runs.recording import body_of
+from tallybook.storage.failure import SPARK_ERRORS
 from tallybook.storage.guard import Guard
+from tallybook.storage.periods import rows_without_period
 from tallybook.storage.write import write
 from tallybook.store.heartbeat import beating
 from tallybook.store.store import Store
@@ -74,6 +76,7 @@ class Execution(Listener):
                 ):
                     check_catalog_tables(self.spark, self.plan)
                     frame = pipeline.run(self._write, self)
+                    self._warn_of_rows_without_period()
                 self._note_pending()
                 self.store.complete_run(self.run)
                 return frame
@@ -188,6 +191,22 @@ class Execution(Listener):
                 f"{lost:,} rows of output {step.seq} have no {column}, so no run that reads '{dataset.id}' finds them; "
                 f"group by {column}, or leave it out of `columns`"
             )
+
+    def _warn_of_rows_without_period(self) -> None:
+        """After the outputs, so that only a run that got so far pays for it; no failure here undoes the run."""
+        for source, places in self.plan.locations.items():
+            if source.table.temporal_mode != "period":
+                continue
+            column = source.table.period_column
+            try:
+                lost = rows_without_period(self.spark, places, source.table)
+            except (*SPARK_ERRORS, TallybookError):
+                self.warn(f"rows of {source} without {column} could not be counted")
+                continue
+            if lost:
+                self.warn(
+                    f"{lost:,} rows of {source} have no {column}, so they belong to no period and no run reads them"
+                )
 
     def warn(self, message: str) -> None:
         """Tells the user and keeps it with the run."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from tallybook.engine.facts import RunFacts
 from tallybook.engine.plan import Plan, make_plan
 from tallybook.errors import Problem, ValidationError, did_you_mean
-from tallybook.model.period import Calendar
+from tallybook.model.period import Calendar, uncovered_days
 from tallybook.model.state import ProjectState
 from tallybook.operations.output import OutputStep
 from tallybook.project.bind import BoundProject, bind_project, pair_problems
@@ -43,7 +43,7 @@ class Planner:
         outputs = (step for step in plan.steps if isinstance(step, OutputStep))
         destinations = {step.seq: places.destination(step, plan.input) for step in outputs}
         check_destinations(plan, destinations, sandbox=sandbox)
-        return plan
+        return replace(plan, warnings=tuple(_missing_parts(plan, self.calendar)))
 
     def bind(self, entry: ProjectEntry, state: ProjectState | None) -> BoundProject:
         """The project against the known dataset versions, its input at the pinned one; ValidationError if it does not
@@ -69,6 +69,22 @@ class Planner:
             project=bound.head.id,
             sandbox=sandbox,
         )
+
+
+def _missing_parts(plan: Plan, calendar: Calendar) -> Iterator[str]:
+    """A warning for each table whose places leave out days of the run's period, because a listed calendar has no period
+    for them."""
+    whole = plan.facts.period
+    for source, places in plan.locations.items():
+        rendered = [calendar.period(place.period) for place in places if place.period is not None]
+        parts = [part for part in rendered if calendar.finer(part.level, whole.level)]
+        missing = uncovered_days(whole, parts) if parts else []
+        if missing:
+            days = ", ".join(f"{first} to {last}" for first, last in missing)
+            yield (
+                f"calendar '{calendar.id}' has no {parts[0].level} for {days} of {whole.level} {whole.identifier}, "
+                f"so no rows of {source} are read for these days"
+            )
 
 
 def bind_recorded(checked: Checked, entry: ProjectEntry, head: ProjectHead, catalog: Catalog) -> BoundProject:

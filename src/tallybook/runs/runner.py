@@ -104,7 +104,7 @@ class Runner:
             plan = planner.plan(bound, facts, sandbox=run.sandbox)
             started = self.store.start_run(run, self._snapshot(plan, entry, earlier))
         written_down = entry.head.input_dataset_version is not None
-        warnings = [] if written_down else list(superseded_input(plan, known))
+        warnings = [*plan.warnings, *([] if written_down else superseded_input(plan, known))]
         return self._execute(started, plan, calendar, earlier, warnings)
 
     def retry(self, run_id: str, *, reopen_reason: str | None = None, again: bool = False) -> RunResult:
