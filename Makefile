@@ -7,7 +7,7 @@ TWO_PROCESSES := -n 2
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long test-cluster test-connect check format docs mutants lock clean distclean $(BENCHES)
+.PHONY: help install demo test test-long test-cluster test-connect check format docs mutants lock audit sbom clean distclean $(BENCHES)
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -23,8 +23,8 @@ $(INSTALLED): pyproject.toml requirements.lock
 		echo 'Tallybook needs Python 3.11 or newer. Name one: make install PYTHON=python3.12' >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo 'Installing into .venv; the first time Spark is fetched, which takes a few minutes.' >&2
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements.lock
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --editable .
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 demo: $(INSTALLED) ## Check and run the example workspace examples/orders, and show the rows it wrote
@@ -62,16 +62,20 @@ $(BENCHES): bench-%: benchmarks/%.py $(INSTALLED)
 mutants: $(INSTALLED) ## Break the code in small ways and see whether a test notices
 	$(BIN)/python tests/mutants.py $(ARGS)
 
-# Resolved with the oldest supported Python, whose dependencies the newer ones can install too. pip-compile drops the
-# markers of extras, so the one that matters is put back.
+# Resolved for all supported versions of Python and all systems at once, with the hashes of every file of each version.
 lock: $(INSTALLED) ## Resolve all versions anew into requirements.lock
-	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { \
-		echo 'Lock with Python 3.11: make distclean lock PYTHON=python3.11' >&2; exit 1; }
-	@$(BIN)/pip-compile --quiet --upgrade --allow-unsafe --extra dev --extra postgresql --strip-extras \
-		--no-header --no-annotate --no-emit-options --output-file .venv/requirements.lock pyproject.toml
-	@{ echo '# Written by `make lock`, read by `make install`.'; \
-		sed -e '/^#/d' -e '/^$$/d' -e "s/^pgserver==.*/& ; python_version < '3.13'/" .venv/requirements.lock; \
-	} > requirements.lock
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+		--extra dev --extra postgresql --output-file .venv/requirements.lock pyproject.toml
+	@{ echo '# Written by `make lock`, read by `make install`.'; cat .venv/requirements.lock; } > requirements.lock
+
+audit: $(INSTALLED) ## Look for known vulnerabilities in the locked versions, where their database can be reached
+	@BIN=$(BIN) .ci/audit
+
+sbom: $(INSTALLED) ## Write what is installed, with versions and licences, to build/sbom.cdx.json (CycloneDX)
+	@mkdir -p build
+	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \
+		--output-format JSON --output-file build/sbom.cdx.json $(BIN)/python
+	@echo 'written: build/sbom.cdx.json'
 
 clean: ## Remove caches and what runs of the examples wrote
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist src/*.egg-info spark-warehouse

@@ -66,7 +66,17 @@ def test_a_good_line_passes(line: str) -> None:
     assert forbidden(line.encode()) == []
 
 
-def test_the_lock_pins_everything() -> None:
-    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    pinned = re.compile(r"[a-z0-9-]+==[\w.]+( ; python_version < '3\.\d+')?")
-    assert [line for line in lines if not (line.startswith("#") or pinned.fullmatch(line))] == []
+def test_the_lock_pins_everything_with_hashes() -> None:
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8").replace("\\\n", "")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    pinned = re.compile(r"[a-z0-9-]+==[\w.]+( ; [\w.,<>=!'* -]+?)?( +--hash=sha256:[0-9a-f]{64})+ *")
+    assert lines
+    assert [line for line in lines if not pinned.fullmatch(line)] == []
+
+
+def test_the_installation_trusts_nothing_without_a_hash() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    installs = re.findall(r"pip install (.*)", makefile)
+    assert len(installs) == 2
+    assert "--require-hashes" in installs[0]
+    assert "--no-deps --no-build-isolation" in installs[1]
