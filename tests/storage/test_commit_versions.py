@@ -11,10 +11,11 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from tallybook.model.datasource import FileOptions, FileSource
 from tallybook.model.location import Location
 from tallybook.storage import commit
+from tallybook.storage.delta_log import ADDED_ROWS
 
 
 def committed_by(path: Path, run_id: str, seq: int = 5) -> None:
-    facts = {commit._RUN: run_id, commit._OPERATION: seq, commit._ROWS: 1}
+    facts = {commit._RUN: run_id, commit._OPERATION: seq, ADDED_ROWS: 1}
     properties = CommitProperties(custom_metadata=facts, app_transactions=[Transaction(run_id, seq)])
     write_deltalake(path, pa.table({"id": [run_id]}), mode="overwrite", commit_properties=properties)
 

@@ -77,7 +77,8 @@ _MEANING = {
 
 
 _LITERAL = re.compile(
-    r"""-?[0-9]+(?:\.[0-9]+)?|"(?:[^"\\]|\\.|"")*"|'(?:[^'\\]|\\.|'')*'|NULL|TRUE|FALSE""", re.DOTALL | re.IGNORECASE
+    r"""-?[0-9]+(?:\.[0-9]+)?|"(?:[^"\\]|\\.|"")*+(?:"|\Z)|'(?:[^'\\]|\\.|'')*+(?:'|\Z)|NULL|TRUE|FALSE""",
+    re.DOTALL | re.IGNORECASE,
 )
 _WORDS = {"NULL": None, "TRUE": True, "FALSE": False}
 _NO_PARTS = ("arguments", "group")

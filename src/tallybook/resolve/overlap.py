@@ -25,7 +25,9 @@ Segment = str | re.Pattern[str]
 _SAME_STORE = {"s3": "s3a", "s3n": "s3a", "abfs": "abfss", "wasb": "wasbs"}
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):(//(?P<host>[^/]*))?")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_WILD = re.compile(r"[*?]|\[[^]]+\]")
+_WILD = re.compile(r"[*?]|\A(?:[^\[]|\[(?=\]))*+\[[^]]++\]")
+"""A star, a question mark or a class such as `[ab]`. Anchored, because a class that is never closed would otherwise be
+tried from each of its brackets."""
 
 
 @dataclass(frozen=True)
