@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from tallybook.storage import csv_layout
+from tallybook.storage import csv_layout, read
 
 
 @pytest.fixture
@@ -154,3 +154,48 @@ def test_empty_and_foreign_files(refused, place, table, file):
     assert refused(place("csv", file("a.csv", b"")), table(id="integer")).type == "SchemaMismatch"
     problem = refused(place("csv", file("b.csv", "id\n1\n".encode("utf-16"))), table(id="integer"))
     assert (problem.type, "UTF-16" in problem.message) == ("DataLoadError", True)
+
+
+def test_nul_characters_beside_quotes_are_kept(rows, place, table, file):
+    path = file("a.csv", b'note\n"q""\x00""\x00"\n\x00z\n"\x00"""\n')
+    assert rows(place("csv", path), table(note="string")) == [('q"\x00"\x00',), ("\x00z",), ('\x00"',)]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+def test_files_without_a_header_do_not_have_the_columns_of_their_folders(
+    rows, refused, place, table, file, tmp_path, ending
+):
+    file(f"d/month=01/a{ending}", b"1,x\n")
+    file(f"d/month=02/b{ending}", b"2,y\r")
+    location = place("csv", tmp_path / "d", has_header=False)
+    columns = {"id": "integer", "month": "string", "note": "string"}
+    assert sorted(rows(location, table(**columns))) == [(1, "01", "x"), (2, "02", "y")]
+    file(f"d/month=02/b{ending}", b"2,02,y\n")
+    assert refused(location, table(**columns)).type == "DataLoadError"
+    problem = refused(location, table(month="string"))
+    assert (problem.type, f"b{ending}" in problem.message or f"a{ending}" in problem.message) == ("DataLoadError", True)
+
+
+@pytest.mark.parametrize(
+    ("format", "content", "broken"),
+    [("csv", b"id\n1\n2\n", b"3,4\n"), ("json", b'{"id": 1}\n{"id": 2}\n', b'{"id": 3} {"id": 4}\n')],
+)
+def test_a_query_for_values_in_folder_names_alone(
+    spark, refused, place, table, file, tmp_path, format, content, broken
+):
+    location = place(format, tmp_path / "d")
+    file(f"d/month=01/a.{format}", content)
+    frame = read(spark, location, table(id="integer", month="string"))
+    assert frame.groupBy("month").count().collect() == [("01", 2)]
+    only_month = table(month="string")
+    assert read(spark, location, only_month).select("month").collect() == [("01",), ("01",)]
+    file(f"d/month=01/a.{format}", content + broken)
+    assert refused(location, only_month).type == "DataLoadError"
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.csv.bz2", "a.csv.zst", "a.json.gz", "a.json.bz2", "a.json.zst"])
+def test_a_file_that_is_not_compressed_as_its_name_says(refused, place, table, tmp_path, name):
+    format = name.split(".")[1]
+    (tmp_path / name).write_bytes(b"id\n1\n" if format == "csv" else b'{"id": 1}\n')
+    problem = refused(place(format, tmp_path / name), table(id="integer"))
+    assert (problem.type, f"{tmp_path / name} is not compressed" in problem.message) == ("DataLoadError", True)

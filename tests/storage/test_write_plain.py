@@ -77,6 +77,17 @@ def test_csv_in_plain_digits_with_its_options(save, rows, place, table, tmp_path
     assert rows(location, table(a="decimal(20,10)", b="string", c="string")) == [(Decimal("0E-10"), "", None)]
 
 
+def test_a_byte_order_mark_that_readers_would_drop_is_not_written(save, rows, place, table, tmp_path):
+    text = "\ufeffx"
+    bare = place("csv", tmp_path / "a.csv", has_header=False)
+    message = refusal(save, [(text,)], bare, schema="note string")
+    assert "column 'note'" in message and "a CSV file without a header" in message
+    assert not (tmp_path / "a.csv").exists()
+    headed = place("csv", tmp_path / "b.csv")
+    save([(text,)], headed, schema="note string")
+    assert rows(headed, table(note="string")) == [(text,)]
+
+
 def test_a_lonely_null_is_still_a_row(save, rows, place, table, tmp_path):
     location = place("csv", tmp_path / "out")
     assert save([(1,), (None,), (2,)], location).rows == 3

@@ -22,9 +22,10 @@ from tallybook.storage.base import FILE, ORIGIN, ROW, START, Field, Scan, quoted
 from tallybook.storage.credentials import reader
 from tallybook.storage.csv_dialect import Dialect
 from tallybook.storage.csv_layout import Layout, layouts
+from tallybook.storage.damage import check_compression
 from tallybook.storage.files import as_pattern, file_options, list_files, plain
-from tallybook.storage.folders import check_layout, visible
-from tallybook.storage.load import load, texts
+from tallybook.storage.folders import check_layout, folder_values, visible
+from tallybook.storage.load import broken_row, load, texts
 
 _BROKEN, _TEXT, _RECORD, _FIELDS = map(sql.internal, ("broken", "text", "record", "fields"))
 _CR = "chr(13)"
@@ -37,6 +38,7 @@ def scan_csv(spark: SparkSession, location: Location, fields: Sequence[Field]) -
     check_layout(spark, location)
     listed = list_files(reader(spark, location), as_pattern(location))
     files = visible(location, listed)
+    check_compression(files)
     return tuple(
         _scan(spark, location, fields, layout, group, None if group == list(listed) else list(map(plain, group)))
         for layout, group in layouts(spark, location, files).items()
@@ -46,8 +48,9 @@ def scan_csv(spark: SparkSession, location: Location, fields: Sequence[Field]) -
 def csv_options(location: Location, columns: int = 0) -> dict[str, str | bool]:
     """How Spark is told to read CSV.
 
-    A doubled quote is a quote. `nullValue` stays empty because Spark takes an empty field for NULL beside any other;
-    `null_value` is applied afterwards.
+    A doubled quote is a quote. Without `charToEscapeQuoteEscaping` the parser drops NUL characters next to it.
+    `nullValue` stays empty because Spark takes an empty field for NULL beside any other; `null_value` is applied
+    afterwards.
     """
     options = file_options(location)
     return {
@@ -56,6 +59,7 @@ def csv_options(location: Location, columns: int = 0) -> dict[str, str | bool]:
         "multiLine": True,
         "lineSep": "\n",
         "escape": '"',
+        "charToEscapeQuoteEscaping": '"',
         "unescapedQuoteHandling": "RAISE_ERROR",
         "nullValue": "",
         "encoding": "UTF-8",
@@ -73,7 +77,8 @@ def _scan(
     paths: Sequence[str] | None,
 ) -> Scan:
     names = _names(location, fields, layout, files[0])
-    opened = (_split if layout.split else _parse)(spark, location, layout, len(names), paths)
+    split = layout.split or not names  # Spark's parser cannot read records that must have no fields
+    opened = (_split if split else _parse)(spark, location, layout, len(names), paths)
     wanted = [field.physical for field in fields]
     null = sql.text(file_options(location).null_value)
     columns = {name: opened.fields[index] for index, name in enumerate(names) if name in wanted}
@@ -105,9 +110,11 @@ class _Opened:
 
 
 def _names(location: Location, fields: Sequence[Field], layout: Layout, file: str) -> list[str]:
-    """The column of each field of a record: by the header, else as the table declares them."""
+    """The column of each field of a record: by the header, else as the table declares them, without those that are in
+    folder names."""
     if not file_options(location).has_header:
-        names = [field.physical for field in fields if field.declared]
+        in_folders = folder_values(location, plain(file))
+        names = [field.physical for field in fields if field.declared and field.physical not in in_folders]
         message = "the table takes the column '{}' twice, which files without a header do not name"
     else:
         names = [name or f"_c{index}" for index, name in enumerate(layout.header)]
@@ -125,10 +132,10 @@ def _parse(spark: SparkSession, location: Location, layout: Layout, count: int, 
     columns = T.StructType(texts([*numbers, _BROKEN]))
     frame, partitions = load(spark, location, columns, csv_options(location, count), paths)
     fields = [sql.name(number) for number in numbers]
-    if layout.crlf and fields:
+    if layout.crlf:
         frame = frame.where(f"NOT {fields[0]} <=> {_CR}")
         fields[-1] = f"rtrim({_CR}, {fields[-1]})"
-    origin = {FILE: ORIGIN[FILE], START: ORIGIN[START], _BROKEN: sql.name(_BROKEN)}
+    origin = {FILE: ORIGIN[FILE], START: ORIGIN[START], _BROKEN: broken_row(_BROKEN, columns.names[0])}
     return _Opened(frame, fields, origin, partitions)
 
 

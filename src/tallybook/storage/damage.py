@@ -18,6 +18,7 @@ from tallybook.storage.files import condition, plain
 
 _MAGIC = {"parquet": b"PAR1", "orc": b"ORC"}
 _NAMES = {"parquet": "Parquet", "orc": "ORC", "csv": "CSV", "json": "JSON"}
+_COMPRESSED = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
 _ENCRYPTED = b"PARE"
 _ENDS = 64
 _HINT = "replace the file with a good copy, or remove it"
@@ -28,6 +29,23 @@ _FILE = re.compile(r"\[FAILED_READ_FILE\.(\w+)\] Encountered error while reading
 def unreadable(format: str, path: str) -> RunError:
     """The error for a file whose footer cannot be read."""
     return fail("DataLoadError", f"{path} is not a readable {_NAMES[format]} file: {_fault(format, path)}", hint=_HINT)
+
+
+def check_compression(files: Iterable[str]) -> None:
+    """Raises DataLoadError for a local file that is not compressed as its name says.
+
+    Spark may find no rows in it instead of failing.
+    """
+    for file in files:
+        path = Path(plain(file))
+        magic = _COMPRESSED.get(path.suffix)
+        if magic is None or not file.startswith("file:") or not path.is_file():
+            continue
+        with path.open("rb") as opened:
+            first = opened.read(len(magic))
+        if first and first != magic:
+            message = f"{path} is not compressed in the way its name says ({path.suffix})"
+            raise fail("DataLoadError", message, hint="rename the file, or replace it with a good copy")
 
 
 def failed_read(error: Exception, places: Iterable[Location]) -> tuple[Problem, str] | None:

@@ -13,12 +13,13 @@ from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.base import FILE, ORIGIN, START, Field, Scan, quoted
 from tallybook.storage.credentials import reader
+from tallybook.storage.damage import check_compression
 from tallybook.storage.files import as_paths, as_pattern, list_files, plain
 from tallybook.storage.folders import check_layout, folder_values, visible
 from tallybook.storage.json_lines import STRICT, find_keys
-from tallybook.storage.load import load, texts, with_folder_values
+from tallybook.storage.load import broken_row, load, texts, with_folder_values
 
-_BROKEN = sql.internal("broken")
+_BROKEN, _NO_KEY = map(sql.internal, ("broken", "no key"))
 JSON_OPTIONS = {"columnNameOfCorruptRecord": _BROKEN, **STRICT}
 """How Spark is told to read JSON. No encoding: UTF-8 is the default, and only then does Spark hand out the digits of a
 number as they are written, where it would otherwise go through a double."""
@@ -32,6 +33,7 @@ def scan_json(spark: SparkSession, location: Location, fields: Sequence[Field]) 
     check_layout(spark, location)
     listed = list_files(reader(spark, location), as_pattern(location))
     files = visible(location, listed)
+    check_compression(files)
     if not files:
         return ()
     whole = files == listed
@@ -41,7 +43,7 @@ def scan_json(spark: SparkSession, location: Location, fields: Sequence[Field]) 
     in_folders = folder_values(location, plain(files[0]))
     _check_names(location, [*own, *in_folders])
     both = {name: sql.internal(f"folder of {name}") for name in own if name in in_folders} if keys else {}
-    columns = T.StructType(texts([*own, _BROKEN]))
+    columns = T.StructType(texts([*(own or [_NO_KEY]), _BROKEN]))
     if both:  # Spark would give the value of the folder and drop the one of the row
         names = [both.get(name, name) for name in in_folders]
         values = {file: dict(zip(names, folder_values(location, plain(file)).values(), strict=True)) for file in files}
@@ -50,7 +52,7 @@ def scan_json(spark: SparkSession, location: Location, fields: Sequence[Field]) 
     else:
         frame, _ = load(spark, location, columns, JSON_OPTIONS, None if whole else list(map(plain, files)))
     here = {name: sql.name(name) for name in wanted if name in own or name in in_folders}
-    origin = {FILE: ORIGIN[FILE], START: ORIGIN[START], _BROKEN: sql.name(_BROKEN)}
+    origin = {FILE: ORIGIN[FILE], START: ORIGIN[START], _BROKEN: broken_row(_BROKEN, columns.names[0])}
     folders = {folder: sql.name(folder) for folder in both.values()}
     types = dict.fromkeys(here, T.StringType())
     known = frozenset(keys or own).union(in_folders)

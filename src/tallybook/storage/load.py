@@ -56,6 +56,15 @@ def with_folder_values(
     return frame.join(known, F.expr(f"{file} = {sql.name(_FILE_OF_VALUES)}"), "left")
 
 
+def broken_row(broken: str, column: str) -> str:
+    """The text of a row that Spark's reader for CSV or JSON could not parse, in SQL; NULL for good rows.
+
+    It depends on `column`, a column of the file, because Spark refuses a query that reads broken rows and no other
+    column of the file. Queries for values in folder names alone would be such queries.
+    """
+    return f"nvl2({sql.name(broken)}, concat({sql.name(broken)}, left(coalesce({sql.name(column)}, ''), 0)), NULL)"
+
+
 def texts(names: Sequence[str]) -> list[T.StructField]:
     """Columns of text."""
     return [T.StructField(name, T.StringType()) for name in names]

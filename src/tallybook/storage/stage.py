@@ -12,8 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tallybook.errors import fail
+from tallybook.model.datasource import FileOptions
 from tallybook.model.location import Location
-from tallybook.rows.raising import parse_raised
+from tallybook.rows.raising import parse_raised, raising
 from tallybook.storage.base import quoted
 from tallybook.storage.credentials import reader, spark_options
 from tallybook.storage.failure import SPARK_ERRORS, refused_files
@@ -28,6 +29,11 @@ _EXACT_PATH: dict[str, str | bool] = {
 """Makes Spark hand the committer its path. Otherwise the path goes through a setting of Hadoop's, where `${...}` is
 replaced: the folder would be named after an environment variable. Spark does so for Parquet by itself."""
 _TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+_INEXACT = {
+    "orc": ("an ORC file", "write Parquet or Delta instead"),
+    "csv": ("a CSV file without a header", "set has_header: true in the datasource, or write Parquet or Delta instead"),
+}
+"""How messages name the files that cannot hold a value, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ def stage(
     format = "parquet" if location.source.type == "delta" else location.source.type
     ready = frame
     if format == "csv":
-        ready = _as_csv(frame, file_options(location).null_value)
+        ready = _as_csv(frame, file_options(location))
     elif format == "orc":
         if any(isinstance(field.dataType, T.TimestampType) for field in frame.schema.fields):
             check_time_zone(spark, "WriteFailed", f"{location} cannot be written")
@@ -72,11 +78,12 @@ def stage(
     except SPARK_ERRORS as error:
         raised = parse_raised(error) or {}
         if raised.get("type") == "WriteFailed":
+            kind, hint = _INEXACT[format]
             raise fail(
                 "WriteFailed",
                 f"{location} could not be written: column '{raised.get('column')}' has the value "
-                f"{raised.get('value')}, which cannot be stored exactly in an ORC file",
-                hint="write Parquet or Delta instead",
+                f"{raised.get('value')}, which cannot be stored exactly in {kind}",
+                hint=hint,
             ) from error
         refused = refused_files(error)
         if refused is None:
@@ -146,13 +153,18 @@ def _write_options(location: Location) -> dict[str, str | bool]:
     return dict(_EXACT_PATH)
 
 
-def _as_csv(frame: DataFrame, null_value: str) -> DataFrame:
+def _as_csv(frame: DataFrame, options: FileOptions) -> DataFrame:
     """Decimals as plain digits (Spark writes 0E-10), and no empty line for a row whose only value is NULL: readers
-    skip empty lines."""
+    skip empty lines. Without a header, a text in the first column that begins with a byte order mark fails the job,
+    because readers drop the mark at the start of a file."""
     decimals = {field.name for field in frame.schema.fields if isinstance(field.dataType, T.DecimalType)}
     columns = {name: quoted(name).cast("string") if name in decimals else quoted(name) for name in frame.columns}
-    if len(columns) == 1 and not null_value:
+    if len(columns) == 1 and not options.null_value:
         columns = {name: F.coalesce(value.cast("string"), F.lit("")) for name, value in columns.items()}
+    first = frame.schema.fields[0]
+    if not options.has_header and isinstance(first.dataType, T.StringType):
+        failure = raising("WriteFailed", column=first.name, value=quoted(first.name))
+        columns[first.name] = F.when(quoted(first.name).startswith("\ufeff"), failure).otherwise(columns[first.name])
     return frame.select(*(value.alias(name) for name, value in columns.items()))
 
 
