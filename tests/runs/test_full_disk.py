@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faults import fill, read_only, small_disk
+from tests.faults.disks import fill, read_only, small_disk
 from tests.runs.kit import JANUARY, Books
 from tests.runs.test_commands import Tally, tally  # noqa: F401  # a fixture
 

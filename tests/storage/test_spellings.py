@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 from tallybook.storage import write
 
@@ -22,3 +25,16 @@ def test_letters_that_spark_takes_for_one_another(rows, place, table, text):
     """Only one of them is asked for; Spark must not find the other."""
     file = text("orders.csv", "ſ,s,\u212a,k,İ,i", "1,2,3,4,5,6")
     assert rows(place("csv", file), table(a="integer s", b="integer \u212a", c="integer i")) == [(2, 3, 6)]
+
+
+@pytest.mark.parametrize("file", [pq, orc], ids=["parquet", "orc"])
+def test_letters_that_spark_takes_for_one_another_in_columnar_files(rows, refused, place, table, tmp_path, file):
+    """Spark finds a column of a file by its lower case, and a column of a frame letter by letter."""
+    format = file.__name__.rpartition(".")[2]
+    file.write_table(pa.table({"ſ": ["1"], "s": ["2"]}), tmp_path / f"a.{format}")
+    assert rows(place(format, tmp_path / f"a.{format}"), table(a="string s")) == [("2",)]
+    (tmp_path / "b" / "s=2").mkdir(parents=True)
+    file.write_table(pa.table({"ſ": ["1"]}), tmp_path / "b" / "s=2" / f"b.{format}")
+    problem = refused(place(format, tmp_path / "b"), table(a="string ſ"))
+    assert problem.type == "SchemaMismatch"
+    assert "has the column 'ſ', and its folders name 's'" in problem.message

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import URL
-from tests.faults import read_only
+from tests.faults.disks import read_only
 
 from tallybook.errors import RunError, StoreError
 from tallybook.model.run import Run

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from tallybook.errors import fail
+from tallybook.model.columns import folded
 from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.base import FILE, ORIGIN, START, Field, Scan, positioned
@@ -127,9 +128,9 @@ def _open(spark: SparkSession, location: Location, reading: FileReading, paths: 
 
 def _in_both(reading: FileReading, path: str, in_folders: Iterable[str]) -> frozenset[str]:
     """The columns that a file has and its folders name; SchemaMismatch if they differ only in case."""
-    folders = {name.lower(): name for name in in_folders}
+    folders = {folded(name): name for name in in_folders}
     for name, _ in reading.columns:
-        folder = folders.get(name.lower(), name)
+        folder = folders.get(folded(name), name)
         if folder != name:
             message = f"{path} has the column '{name}', and its folders name '{folder}', which Spark cannot tell apart"
             raise fail("SchemaMismatch", message, hint="rename the column or the folders")
