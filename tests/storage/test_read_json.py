@@ -33,6 +33,15 @@ def test_bad_values_and_lines(refused, place, table, text):
     assert (problem.type, f"{file} line 2: '{{\"id\": 2'" in problem.message) == ("DataLoadError", True)
 
 
+def test_lines_of_white_space_and_a_byte_order_mark_are_skipped(spark, rows, refused, place, table, text):
+    file = text("a.json", "\ufeff", "", '{"id": 1}', " ", "\t", " \t ", "\r", '\t{"id": 2} \t')
+    assert rows(place("json", file), table(id="integer")) == [(1,), (2,)]
+    assert read(spark, place("json", file), table(id="integer")).count() == 2
+    file = text("b.json", "\ufeff" + '{"id": 1}', "\t", '{"id": 2} x')
+    problem = refused(place("json", file), table(id="integer"))
+    assert (problem.type, f"{file} line 3:" in problem.message) == ("DataLoadError", True)
+
+
 def test_missing_key(refused, rows, place, table, text):
     problem = refused(place("json", text("a.json", '{"id": 1, "Amount": 2}')), table(id="integer", amount="decimal"))
     assert (problem.type, problem.hint) == ("SchemaMismatch", "did you mean 'Amount'?")

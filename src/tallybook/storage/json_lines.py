@@ -27,6 +27,8 @@ _USUAL = 20
 """So many different lists of keys are usual; lines with other keys are looked at more closely."""
 _SHOWN, _SHOWN_CHARACTERS = 5, 200
 _END = sql.internal("end")
+_NOT_BLANK = "btrim(value, ' ' || chr(9)) <> ''"
+"""True for lines that are more than white space. Spark skips the others, too."""
 
 
 def find_keys(reader: DataFrameReader, paths: Sequence[str], wanted: Sequence[str]) -> set[str] | None:
@@ -35,7 +37,7 @@ def find_keys(reader: DataFrameReader, paths: Sequence[str], wanted: Sequence[st
     Raises DataLoadError for lines that are not exactly one object with each key once, and for lines that have a key in
     another case than the lines that have it as wanted.
     """
-    lines = _lines(reader, paths).where("trim(value) <> ''")
+    lines = _lines(reader, paths).where(_NOT_BLANK)
     sample = lines.select("keys", "single").limit(_SAMPLE).collect()
     if not sample:
         return None
@@ -117,7 +119,7 @@ def _report(reader: DataFrameReader, unusual: DataFrame, wanted: Sequence[str], 
         is_bad = is_bad | (F.array_contains("folded", name.lower()) & ~F.array_contains("exact", name))
     [(file,)] = unusual.where(is_bad).agg(F.min("file")).collect()
     numbered = _lines(reader, as_paths([file])).withColumn("line", F.row_number().over(Window.orderBy("at")))
-    not_blank = _examined(numbered.where("trim(value) <> ''"), wanted)
+    not_blank = _examined(numbered.where(_NOT_BLANK), wanted)
     lines = not_blank.where(is_bad).orderBy("line").limit(_SHOWN).collect()
     listed = "; ".join(f"{plain(file)} line {line['line']}: {_said(line, mixed)}" for line in lines)
     return fail("DataLoadError", listed, hint=_hint(lines[0]))
