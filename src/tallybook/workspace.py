@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tallybook.runs.replay import Replay
     from tallybook.runs.runner import Runner, RunResult
     from tallybook.store.store import Store
+    from tallybook.store.workspaces import WorkspaceRef
 
 PRIVATE = ".tallybook"
 """The folder of a workspace that belongs to the product."""
@@ -188,7 +190,55 @@ class Workspace:
         setting = self.store_setting
         with suppress(OSError):
             self._private_folder()
-        return Store.open(setting, self.root)
+        return Store.open(setting, self.root, workspace=self._reference(setting))
+
+    def join_store(self, *, new: bool = False) -> None:
+        """Makes this folder the workspace that has its name in the store, whatever its files define; with `new`, begins
+        a new workspace of that name."""
+        from tallybook.store.store import Store
+
+        with Store.at(self.store_setting, self.root) as store:
+            store.ensure_current()
+            store.join(self._reference(self.store_setting), new=new)
+
+    def rename_in_store(self, old: str) -> None:
+        """Gives the workspace `old` of the store the name that the settings have now."""
+        from tallybook.store.store import Store
+
+        with Store.at(self.store_setting, self.root) as store:
+            store.ensure_current()
+            store.rename(old, self._reference(self.store_setting))
+
+    def _reference(self, setting: str | None) -> WorkspaceRef:
+        """This workspace, as a store recognises it."""
+        from tallybook.runs.recording import bodies
+        from tallybook.store.definitions import content_hash
+        from tallybook.store.url import store_url
+        from tallybook.store.workspaces import WorkspaceRef
+
+        url = store_url(setting, self.root, os.environ)
+        return WorkspaceRef(
+            name=self._recorded_name,
+            host=socket.gethostname(),
+            root=self.root,
+            owns_store=url.get_backend_name() == "sqlite" and self._contains(Path(str(url.database))),
+            contents=lambda: {(kind, id, content_hash(body)) for kind, id, body in bodies(self.definitions)},
+        )
+
+    def _contains(self, file: Path) -> bool:
+        """True if the file is in this workspace, and not in another one inside it."""
+        file, root = file.resolve(), self.root.resolve()
+        return file.is_relative_to(root) and find_root(file.parent) == root
+
+    def _recorded_name(self) -> str:
+        """The name in the settings; ValidationError without one. The name of the folder would be another workspace."""
+        if self.definitions.settings is None:
+            raise ValidationError(self._settings_problems())
+        return self.definitions.settings.name
+
+    def _settings_problems(self) -> list[Problem]:
+        problems = self.definitions.problems
+        return [problem for problem in problems if problem.place and problem.place.file == SETTINGS_FILE]
 
     def _log_folder(self) -> Path | None:
         """The folder of Spark's logs; None where nothing can be written in the workspace, which may be looked at."""
@@ -212,9 +262,7 @@ class Workspace:
 
         if os.environ.get(URL_VARIABLE):
             return None
-        problems = self.definitions.problems
-        wrong = [problem for problem in problems if problem.place and problem.place.file == SETTINGS_FILE]
-        if wrong:
+        if wrong := self._settings_problems():
             raise ValidationError(wrong)
         settings = self.definitions.settings
         return settings.store if settings is not None else None
@@ -236,7 +284,8 @@ class Workspace:
         """The store to look at, None if there is none. It is neither made nor changed, so it may be read-only."""
         from tallybook.store.store import Store
 
-        store = Store.look(self.store_setting, self.root)
+        setting = self.store_setting
+        store = Store.look(setting, self.root, workspace=self._reference(setting))
         if store is None:
             yield None
             return

@@ -73,7 +73,8 @@ def migrated(new_database: Callable[[], URL]) -> URL:
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An SQLite store with its tables and nothing else, to be copied."""
     file = tmp_path_factory.mktemp("template") / "store.sqlite3"
-    Store.open_url(URL.create("sqlite", database=str(file))).close()
+    with Store(URL.create("sqlite", database=str(file))) as store:
+        store.upgrade()
     return file
 
 

@@ -19,6 +19,7 @@ from tallybook.model.run import Run
 from tallybook.store.owner import current_owner
 from tallybook.store.schema import VERSION_TABLE
 from tallybook.store.store import Store
+from tallybook.store.workspaces import ONLY_WORKSPACE
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ def test_looking_changes_nothing(file: Path, tmp_path: Path) -> None:
 def test_looking_ends_no_runs(store: Store, new_run: Callable[..., Run]) -> None:
     dead = new_run(owner=current_owner().model_copy(update={"pid": 2**22 + 1}))
     with Store(store.url, look=True) as looked:
-        looked.check_current()
+        assert looked.enter_to_look(ONLY_WORKSPACE)
         assert [run.id for run in looked.dead_runs()] == [dead.id]
     assert store.run(dead.id).status == "queued"
 

@@ -66,7 +66,7 @@ def change_period(store: Store, status: str) -> None:
     with store._write() as connection:
         connection.execute(sa.delete(PERIODS))
         values = {"calendar_id": "gregorian", "identifier": "2026-01", "status": status, "changed_at": now()}
-        connection.execute(sa.insert(PERIODS).values(values))
+        connection.execute(sa.insert(PERIODS).values(workspace_id=store.workspace_id, **values))
 
 
 def test_a_project_that_changed_its_status_stops_the_run(store: Store, started: Run, project_body: Body) -> None:

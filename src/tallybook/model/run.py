@@ -29,6 +29,8 @@ class Run(Entity):
     """One execution. `attempt` counts retries: only the process of the latest attempt may report about it."""
 
     id: str
+    workspace_id: str
+    """The workspace as the store knows it; the name may change."""
     project_id: str
     project_version: int
     project_status: ProjectStatus

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StringConstraints
 
 from tallybook.model.base import Entity, Id, NonEmpty, Text
+
+
+def _plain_name(name: str) -> str:
+    """Returns the name; ValueError for one that looks like another name on a screen."""
+    if name != name.strip() or not name.isprintable():
+        raise ValueError("a name has no control characters and no line breaks, and no spaces at its ends")
+    return name
+
+
+WorkspaceName = Annotated[Text, StringConstraints(min_length=1, max_length=100), AfterValidator(_plain_name)]
 
 
 class SparkSettings(Entity):
@@ -24,7 +36,7 @@ class LogSettings(Entity):
 class Settings(Entity):
     """Everything a workspace can set; each has an environment variable `TALLYBOOK_…` that wins."""
 
-    name: NonEmpty
+    name: WorkspaceName
     store: NonEmpty | None = Field(None, description="Metadata store URL; default: an SQLite file in .tallybook/.")
     sandbox: NonEmpty = ".tallybook/sandbox"
     calendar: Id | None = None

@@ -183,6 +183,8 @@ def _friendly(details: ErrorDetails) -> tuple[str, str | None]:
         return f"'{value}' is not possible for {what}", _PATTERNS.get(str(context.get("pattern")))
     if kind in ("string_too_short", "too_short"):
         return f"{what} must not be empty", None
+    if kind in ("string_too_long", "too_long") and isinstance(value, str):
+        return f"{what} must have at most {context.get('max_length')} characters", None
     if kind == "greater_than_equal":
         return f"{what} must be at least {context.get('ge')}", None
     said = details["msg"].removeprefix("Value error, ")

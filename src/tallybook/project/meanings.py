@@ -82,7 +82,7 @@ MEANINGS: dict[str, str] = {
     "row_count": "How many rows there must be.",
     "Expect.error": "The problem that must come instead of rows.",
     "ExpectedError.type": "The type of the problem, such as ColumnNotFound.",
-    "Settings.name": "What the workspace is called.",
+    "Settings.name": "The name of the workspace; its store knows it by this name.",
     "Settings.sandbox": "The folder drafts write into.",
     "Settings.calendar": "The calendar whose periods are meant; by default Gregorian years, quarters, months and days.",
     "Settings.spark": "How to get a Spark session where none is active.",

@@ -15,6 +15,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.scanner import Scanner
 
 from tallybook.errors import Problem
+from tallybook.project.files import SETTINGS_FILE
 from tallybook.project.hide import cover_lines, cover_secrets
 from tallybook.source import Place, SourceText
 
@@ -110,7 +111,8 @@ def load_documents(content: bytes, file: str) -> tuple[list[Document], list[Prob
     except YAMLError as error:
         problems.append(_invalid(file, f"the YAML cannot be read: {str(error).splitlines()[0]}", lines=lines))
     if not documents and not problems:
-        problems.append(_invalid(file, "the file is empty", "add a document such as `dataset:`, or delete the file"))
+        hint = "add `name:`" if file == SETTINGS_FILE else "add a document such as `dataset:`, or delete the file"
+        problems.append(_invalid(file, "the file is empty", hint))
     return documents, problems
 
 

@@ -147,18 +147,13 @@ class _Again(Listener):
         return FileSource(id="scratch", type="parquet", options=FileOptions(path_prefix=str(self.folder)))
 
     def _written_later(self, result: OutputResult) -> str | None:
-        """Who wrote to the same place after the run did, where the format keeps no history."""
-        finished = self.run.finished_at
-        assert finished is not None, "a completed run is finished"
-        for other in self.store.runs():
-            outputs = [each for each in self.store.output_results(other.id) if each.place == result.place]
-            if other.id == self.run.id:
-                outputs = [each for each in outputs if each.seq > result.seq]
-            elif other.finished_at is not None and other.finished_at < finished:
-                continue
-            if any(each.committed for each in outputs):
-                return f"output {outputs[-1].seq}" if other.id == self.run.id else f"run {other.id}"
-        return None
+        """Names what wrote to the same place after the run did, where the format keeps no history."""
+        later = self.store.written_later(self.run, result)
+        if later is None:
+            return None
+        if later.run_id == self.run.id:
+            return f"output {later.seq}"
+        return f"run {later.run_id}" + (f" of workspace '{later.workspace}'" if later.workspace is not None else "")
 
 
 def _only(one: DataFrame, other: DataFrame) -> list[dict[str, Any]]:

@@ -117,7 +117,8 @@ def _refuse_superseded(location: Location, table: DeltaTable, guard: Guard, mode
         raise fail(
             "RunSuperseded",
             f"a later run of the same project and period has written {location} since this one began",
-            hint="this run was declared dead and replaced; its rows are not written",
+            hint="the rows of this run are not written: it was declared dead and replaced, or another workspace writes "
+            "to the same table; if these rows are the right ones, run it again",
         )
     for rival in guard.rivals if mode == "append" else ():
         if table.transaction_version(rival) is not None:

@@ -16,7 +16,7 @@ class Guard:
     check: Callable[[], None]
     """Raises the problem if the run was declared dead, or its period or project no longer lets it write."""
     output: str
-    """A name that every run of the same project, period and output shares."""
+    """A name that every run of the same project, period and output shares, in whichever workspace and store."""
     claim: int
     """A number that grows with every run and retry: rows of a later claim are never followed by those of an earlier."""
     rivals: tuple[str, ...] = ()

@@ -43,7 +43,8 @@ class ActiveRuns(Database):
     def dead_runs(self) -> tuple[Run, ...]:
         """The active runs whose process is gone or has abandoned them. Changes nothing."""
         with self._read() as connection:
-            active = map(run_from_row, connection.execute(sa.select(RUNS).where(IS_ACTIVE)))
+            of_workspace = RUNS.c.workspace_id == self.workspace_id
+            active = map(run_from_row, connection.execute(sa.select(RUNS).where(IS_ACTIVE, of_workspace)))
             clock = self._clock(connection)
             return tuple(
                 run for run in active if _is_abandoned(run) or not is_alive(run.owner, run.heartbeat_at, clock)
@@ -79,9 +80,12 @@ def _end(connection: sa.Connection, run: Run) -> Run:
 IS_ACTIVE = RUNS.c.status.in_(ACTIVE_RUN_STATUSES)
 
 
-def refuse_while_active(connection: sa.Connection, what: str, *conditions: sa.ColumnElement[bool]) -> None:
+def refuse_while_active(
+    connection: sa.Connection, workspace_id: str, what: str, *conditions: sa.ColumnElement[bool]
+) -> None:
     """Refuses a change that an active run would not survive, naming the run."""
-    row = connection.execute(sa.select(RUNS).where(IS_ACTIVE, *conditions).limit(1)).first()
+    query = sa.select(RUNS).where(RUNS.c.workspace_id == workspace_id, IS_ACTIVE, *conditions)
+    row = connection.execute(query.limit(1)).first()
     if row is not None:
         run = run_from_row(row)
         raise fail(
@@ -142,8 +146,12 @@ def get_run(connection: sa.Connection, run_id: str) -> Run:
     """One run; `RunNotFound` when there is none."""
     row = connection.execute(sa.select(RUNS).where(RUNS.c.id == run_id)).first()
     if row is None:
-        raise fail("RunNotFound", f"no run has the id {run_id}", hint="`tallybook runs` lists them")
+        raise run_not_found(run_id)
     return run_from_row(row)
+
+
+def run_not_found(run_id: str) -> RunError:
+    return fail("RunNotFound", f"no run has the id {run_id}", hint="`tallybook runs` lists them")
 
 
 def run_from_row(row: sa.Row[Any]) -> Run:

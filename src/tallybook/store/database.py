@@ -48,6 +48,8 @@ class Database:
         """With `look` nothing is written, and a file that cannot be written can still be read."""
         self.url = url
         self._looks = look
+        self.workspace_id = ""
+        """The workspace whose state is read and written; set when the store is opened for one."""
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self._engine = _sqlite_engine(url, look=look) if self.is_sqlite else _postgresql_engine(url)
         self._writer = self._engine.execution_options(tallybook_writes=True)
@@ -64,8 +66,9 @@ class Database:
             yield connection
 
     @contextmanager
-    def _write(self) -> Iterator[sa.Connection]:
-        with self._translated(), self._writer.begin() as connection:
+    def _write(self, *, rebuild: bool = False) -> Iterator[sa.Connection]:
+        """A transaction that no other writer comes into. To `rebuild` tables, SQLite must not follow foreign keys."""
+        with self._translated(), self._writer.execution_options(tallybook_rebuilds=rebuild).begin() as connection:
             if not self.is_sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_WRITER_LOCK)))
             yield connection

@@ -14,6 +14,7 @@ from tallybook.store.tables import DEFINITIONS, REGISTRATIONS
 
 _FROM_FILES = ~sa.exists().where(
     DEFINITIONS.c.kind == "dataset",
+    REGISTRATIONS.c.workspace_id == DEFINITIONS.c.workspace_id,
     REGISTRATIONS.c.dataset_id == DEFINITIONS.c.id,
     REGISTRATIONS.c.version == DEFINITIONS.c.version,
 )
@@ -43,10 +44,10 @@ class Definitions(Database):
     def _record(self, connection: sa.Connection, kind: Kind, id: str, body: Json) -> Recorded:
         """Compared with the latest version that came from a file, so that registering an output under the id of a
         declared dataset does not make the unchanged file look changed."""
-        declared = _newest(connection, kind, id, _FROM_FILES)
+        declared = _newest(connection, self.workspace_id, kind, id, _FROM_FILES)
         if declared is not None and declared.content_hash == content_hash(body):
             return Recorded(kind=kind, id=id, version=declared.version, new=False)
-        version = add_version(connection, kind, id, body)
+        version = add_version(connection, self.workspace_id, kind, id, body)
         self._recorded(connection, kind, id, version, declared.body if declared else None, _text(body))
         return Recorded(kind=kind, id=id, version=version, new=True)
 
@@ -58,28 +59,28 @@ class Definitions(Database):
     def definition(self, kind: Kind, id: str, version: int) -> Definition | None:
         """One version, None when there is none."""
         with self._read() as connection:
-            return _newest(connection, kind, id, DEFINITIONS.c.version == version)
+            return _newest(connection, self.workspace_id, kind, id, DEFINITIONS.c.version == version)
 
     def latest(self, kind: Kind, id: str) -> Definition | None:
         """The newest version, wherever it came from. Its `status` is the definition's: a dataset whose newest
         version is disabled is disabled, older versions or not."""
         with self._read() as connection:
-            return _newest(connection, kind, id)
+            return _newest(connection, self.workspace_id, kind, id)
 
     def declared(self, kind: Kind, id: str) -> Definition | None:
         """The newest version that came from a file: what a file is compared with."""
         with self._read() as connection:
-            return _newest(connection, kind, id, _FROM_FILES)
+            return _newest(connection, self.workspace_id, kind, id, _FROM_FILES)
 
     def all_declared(self) -> dict[tuple[Kind, str], Definition]:
         """The newest version that came from a file, of every definition that has one."""
-        query = sa.select(DEFINITIONS).where(_FROM_FILES).order_by(DEFINITIONS.c.version)
+        query = _definitions(self.workspace_id).where(_FROM_FILES).order_by(DEFINITIONS.c.version)
         with self._read() as connection:
             return {(found.kind, found.id): found for found in map(_definition, connection.execute(query))}
 
     def versions(self, kind: Kind, id: str | None = None) -> tuple[Definition, ...]:
         """All versions of one definition, oldest first; without an id, of each definition of the kind."""
-        query = sa.select(DEFINITIONS).where(DEFINITIONS.c.kind == kind)
+        query = _definitions(self.workspace_id).where(DEFINITIONS.c.kind == kind)
         if id is not None:
             query = query.where(DEFINITIONS.c.id == id)
         with self._read() as connection:
@@ -90,11 +91,11 @@ class Definitions(Database):
         """The newest version of every definition of a kind, by id."""
         newest = (
             sa.select(DEFINITIONS.c.id, sa.func.max(DEFINITIONS.c.version).label("version"))
-            .where(DEFINITIONS.c.kind == kind)
+            .where(DEFINITIONS.c.workspace_id == self.workspace_id, DEFINITIONS.c.kind == kind)
             .group_by(DEFINITIONS.c.id)
             .subquery()
         )
-        query = sa.select(DEFINITIONS).join(
+        query = _definitions(self.workspace_id).join(
             newest,
             (DEFINITIONS.c.kind == kind)
             & (DEFINITIONS.c.id == newest.c.id)
@@ -104,18 +105,26 @@ class Definitions(Database):
             return tuple(_definition(row) for row in connection.execute(query.order_by(DEFINITIONS.c.id)))
 
 
-def _newest(connection: sa.Connection, kind: Kind, id: str, *conditions: sa.ColumnElement[bool]) -> Definition | None:
-    query = sa.select(DEFINITIONS).where(DEFINITIONS.c.kind == kind, DEFINITIONS.c.id == id, *conditions)
+def _definitions(workspace_id: str) -> sa.Select[Any]:
+    columns = [column for column in DEFINITIONS.c if column is not DEFINITIONS.c.workspace_id]
+    return sa.select(*columns).where(DEFINITIONS.c.workspace_id == workspace_id)
+
+
+def _newest(
+    connection: sa.Connection, workspace_id: str, kind: Kind, id: str, *conditions: sa.ColumnElement[bool]
+) -> Definition | None:
+    query = _definitions(workspace_id).where(DEFINITIONS.c.kind == kind, DEFINITIONS.c.id == id, *conditions)
     row = connection.execute(query.order_by(DEFINITIONS.c.version.desc()).limit(1)).first()
     return None if row is None else _definition(row)
 
 
-def add_version(connection: sa.Connection, kind: Kind, id: str, body: Json) -> int:
+def add_version(connection: sa.Connection, workspace_id: str, kind: Kind, id: str, body: Json) -> int:
     """Adds the next version of a definition and returns its number."""
-    newest = _newest(connection, kind, id)
+    newest = _newest(connection, workspace_id, kind, id)
     version = newest.version + 1 if newest else 1
     connection.execute(
         sa.insert(DEFINITIONS).values(
+            workspace_id=workspace_id,
             kind=kind,
             id=id,
             version=version,

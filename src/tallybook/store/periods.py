@@ -17,11 +17,13 @@ class Periods(ActiveRuns):
     def period_status(self, calendar_id: str, identifier: str, initial: PeriodStatus = "open") -> PeriodStatus:
         """The status of a period; `initial` is the one its calendar gives it."""
         with self._read() as connection:
-            return period_status(connection, calendar_id, identifier, initial)
+            return period_status(connection, self.workspace_id, calendar_id, identifier, initial)
 
     def period_statuses(self, calendar_id: str) -> dict[str, PeriodStatus]:
         """The periods of a calendar whose status was changed."""
-        query = sa.select(PERIODS.c.identifier, PERIODS.c.status).where(PERIODS.c.calendar_id == calendar_id)
+        query = sa.select(PERIODS.c.identifier, PERIODS.c.status).where(
+            PERIODS.c.workspace_id == self.workspace_id, PERIODS.c.calendar_id == calendar_id
+        )
         with self._read() as connection:
             return {row.identifier: row.status for row in connection.execute(query.order_by(PERIODS.c.identifier))}
 
@@ -31,25 +33,32 @@ class Periods(ActiveRuns):
         """Closes or locks a period; there is no way back. Refused while a run of the period is under way."""
         self.fail_dead_runs()
         with self._write() as connection:
-            old = period_status(connection, calendar_id, identifier, initial)
+            old = period_status(connection, self.workspace_id, calendar_id, identifier, initial)
             check_move(f"period {identifier}", PERIOD_MOVES, old, status)
             of_period = (RUNS.c.calendar_id == calendar_id, RUNS.c.period == identifier)
-            refuse_while_active(connection, f"period {identifier} cannot become {status}", *of_period)
+            refuse_while_active(
+                connection, self.workspace_id, f"period {identifier} cannot become {status}", *of_period
+            )
             values = {"status": status, "changed_at": now()}
-            change = sa.update(PERIODS).where(PERIODS.c.calendar_id == calendar_id, PERIODS.c.identifier == identifier)
+            key = {"workspace_id": self.workspace_id, "calendar_id": calendar_id, "identifier": identifier}
+            change = sa.update(PERIODS).filter_by(**key)
             if connection.execute(change.values(values)).rowcount == 0:
-                key = {"calendar_id": calendar_id, "identifier": identifier}
                 connection.execute(sa.insert(PERIODS).values(**key, **values))
             return status
 
 
-def period_status(connection: sa.Connection, calendar_id: str, identifier: str, initial: PeriodStatus) -> PeriodStatus:
+def period_status(
+    connection: sa.Connection, workspace_id: str, calendar_id: str, identifier: str, initial: PeriodStatus
+) -> PeriodStatus:
     """The status within a transaction already open."""
-    return changed_status(connection, calendar_id, identifier) or initial
+    return changed_status(connection, workspace_id, calendar_id, identifier) or initial
 
 
-def changed_status(connection: sa.Connection, calendar_id: str, identifier: str) -> PeriodStatus | None:
+def changed_status(
+    connection: sa.Connection, workspace_id: str, calendar_id: str, identifier: str
+) -> PeriodStatus | None:
     """The status a period was given; None while it is as its calendar has it."""
-    query = sa.select(PERIODS.c.status).where(PERIODS.c.calendar_id == calendar_id, PERIODS.c.identifier == identifier)
+    key = {"workspace_id": workspace_id, "calendar_id": calendar_id, "identifier": identifier}
+    query = sa.select(PERIODS.c.status).filter_by(**key)
     status: PeriodStatus | None = connection.execute(query).scalar()
     return status

@@ -23,7 +23,7 @@ def check_may_write(connection: sa.Connection, run: Run) -> None:
     if not current.is_active:
         raise _superseded(run, f"it is recorded as {current.status}")
     try:
-        changed = changed_status(connection, run.calendar_id, run.period)
+        changed = changed_status(connection, run.workspace_id, run.calendar_id, run.period)
         if changed is not None:
             check_period_runs(run.period, changed, current.reopen_reason)
         check_project_as_begun(connection, run)
@@ -35,7 +35,7 @@ def check_may_write(connection: sa.Connection, run: Run) -> None:
 
 def check_project_as_begun(connection: sa.Connection, run: Run) -> None:
     """Refuses a run whose project no longer has the status it had when the run began."""
-    state = known_project(connection, run.project_id)
+    state = known_project(connection, run.workspace_id, run.project_id)
     check_project_runs(run.project_id, state.status, state.conflicts)
     if state.status != run.project_status:
         raise fail(

@@ -22,22 +22,23 @@ class Projects(Definitions, ActiveRuns):
     def project_state(self, project_id: str) -> ProjectState | None:
         """The state of a project, None when it was never recorded."""
         with self._read() as connection:
-            return _state(connection, project_id)
+            return _state(connection, self.workspace_id, project_id)
 
     def project_states(self) -> tuple[ProjectState, ...]:
         """The states of all projects, by id."""
         with self._read() as connection:
-            rows = connection.execute(sa.select(PROJECTS).order_by(PROJECTS.c.project_id))
+            rows = connection.execute(_projects(self.workspace_id).order_by(PROJECTS.c.project_id))
             return tuple(_project_state(row) for row in rows)
 
     def activate(self, project_id: str, version: int, input_dataset_version: int) -> ProjectState:
         """Makes the version that was validated count, on the input version it was validated with."""
         with self._write() as connection:
-            state = known_project(connection, project_id)
+            state = known_project(connection, self.workspace_id, project_id)
             check_version(state, version)
-            _check_dataset(connection, project_id, version, input_dataset_version)
+            _check_dataset(connection, self.workspace_id, project_id, version, input_dataset_version)
             return _move(
                 connection,
+                self.workspace_id,
                 state,
                 "active",
                 input_dataset_version=input_dataset_version,
@@ -49,33 +50,49 @@ class Projects(Definitions, ActiveRuns):
         """Takes a project out of use; its pin goes with it. Refused while a run of it is under way."""
         self.fail_dead_runs()
         with self._write() as connection:
-            moved = _move(connection, known_project(connection, project_id), "inactive", **_UNPINNED)
+            moved = _move(
+                connection,
+                self.workspace_id,
+                known_project(connection, self.workspace_id, project_id),
+                "inactive",
+                **_UNPINNED,
+            )
             what = f"project '{project_id}' cannot be deactivated"
-            refuse_while_active(connection, what, RUNS.c.project_id == project_id)
+            refuse_while_active(connection, self.workspace_id, what, RUNS.c.project_id == project_id)
             return moved
 
     def redraft(self, project_id: str) -> ProjectState:
         """Puts a project back to draft without a change of its text."""
         with self._write() as connection:
-            return _move(connection, known_project(connection, project_id), "draft", **_UNPINNED)
+            return _move(
+                connection,
+                self.workspace_id,
+                known_project(connection, self.workspace_id, project_id),
+                "draft",
+                **_UNPINNED,
+            )
 
     def mark_conflict(self, project_id: str, conflicts: Sequence[Conflict]) -> ProjectState:
         """Stops an active project that new versions of its datasets break."""
         if not conflicts:
             raise ValueError("a conflict names what broke")
         with self._write() as connection:
-            state = known_project(connection, project_id)
+            state = known_project(connection, self.workspace_id, project_id)
             return _move(
-                connection, state, "conflict", conflicts=[conflict.model_dump(mode="json") for conflict in conflicts]
+                connection,
+                self.workspace_id,
+                state,
+                "conflict",
+                conflicts=[conflict.model_dump(mode="json") for conflict in conflicts],
             )
 
     def stay_pinned(self, project_id: str) -> ProjectState:
         """Settles a conflict by staying on the pinned version of the input dataset."""
         with self._write() as connection:
-            state = known_project(connection, project_id)
+            state = known_project(connection, self.workspace_id, project_id)
             if state.status != "conflict":
                 raise StoreError(f"project '{project_id}' is {state.status}, not in conflict")
-            input_id = _body(connection, project_id, state.version)["input_dataset_id"]
+            input_id = _body(connection, self.workspace_id, project_id, state.version)["input_dataset_id"]
             others = sorted({conflict.dataset_id for conflict in state.conflicts} - {input_id})
             if others:
                 raise StoreError(
@@ -84,21 +101,23 @@ class Projects(Definitions, ActiveRuns):
                     "name a dataset_version in the operations that use it",
                 )
             reviewed = max(conflict.to_version for conflict in state.conflicts)
-            return _move(connection, state, "active", reviewed_dataset_version=reviewed, conflicts=None)
+            return _move(
+                connection, self.workspace_id, state, "active", reviewed_dataset_version=reviewed, conflicts=None
+            )
 
     def _recorded(
         self, connection: sa.Connection, kind: Kind, id: str, version: int, old: Json | None, new: Json
     ) -> None:
         if kind != "project":
             return
-        state = _state(connection, id)
+        state = _state(connection, self.workspace_id, id)
         if state is None:
             values = {"status": "draft", "version": version, "changed_at": now()}
-            connection.execute(sa.insert(PROJECTS).values(project_id=id, **values))
+            connection.execute(sa.insert(PROJECTS).values(workspace_id=self.workspace_id, project_id=id, **values))
             return
-        _update(connection, id, version=version)
+        _update(connection, self.workspace_id, id, version=version)
         if state.status != "draft" and old is not None and is_structural_change(old, new):
-            _move(connection, state, "draft", **_UNPINNED)
+            _move(connection, self.workspace_id, state, "draft", **_UNPINNED)
 
 
 _UNPINNED: dict[str, Any] = {"input_dataset_version": None, "reviewed_dataset_version": None, "conflicts": None}
@@ -116,16 +135,23 @@ def check_version(state: ProjectState, version: int) -> None:
         )
 
 
-def known_project(connection: sa.Connection, project_id: str) -> ProjectState:
+def known_project(connection: sa.Connection, workspace_id: str, project_id: str) -> ProjectState:
     """The state of a project; a project never recorded is an error."""
-    state = _state(connection, project_id)
+    state = _state(connection, workspace_id, project_id)
     if state is None:
         raise fail("ProjectNotFound", f"project '{project_id}' is not recorded", hint="run `tallybook apply`")
     return state
 
 
-def _state(connection: sa.Connection, project_id: str) -> ProjectState | None:
-    row = connection.execute(sa.select(PROJECTS).where(PROJECTS.c.project_id == project_id)).first()
+_COLUMNS = [column for column in PROJECTS.c if column is not PROJECTS.c.workspace_id]
+
+
+def _projects(workspace_id: str) -> sa.Select[Any]:
+    return sa.select(*_COLUMNS).where(PROJECTS.c.workspace_id == workspace_id)
+
+
+def _state(connection: sa.Connection, workspace_id: str, project_id: str) -> ProjectState | None:
+    row = connection.execute(_projects(workspace_id).where(PROJECTS.c.project_id == project_id)).first()
     return None if row is None else _project_state(row)
 
 
@@ -135,28 +161,39 @@ def _project_state(row: sa.Row[Any]) -> ProjectState:
     return ProjectState(conflicts=conflicts, **values)
 
 
-def _move(connection: sa.Connection, state: ProjectState, status: ProjectStatus, **values: Any) -> ProjectState:
+def _move(
+    connection: sa.Connection, workspace_id: str, state: ProjectState, status: ProjectStatus, **values: Any
+) -> ProjectState:
     check_move(f"project '{state.project_id}'", PROJECT_MOVES, state.status, status)
-    return _update(connection, state.project_id, status=status, **values)
+    return _update(connection, workspace_id, state.project_id, status=status, **values)
 
 
-def _update(connection: sa.Connection, project_id: str, **values: Any) -> ProjectState:
-    change = sa.update(PROJECTS).where(PROJECTS.c.project_id == project_id).values(changed_at=now(), **values)
-    return _project_state(connection.execute(change.returning(PROJECTS)).one())
+def _update(connection: sa.Connection, workspace_id: str, project_id: str, **values: Any) -> ProjectState:
+    mine = (PROJECTS.c.workspace_id == workspace_id, PROJECTS.c.project_id == project_id)
+    change = sa.update(PROJECTS).where(*mine).values(changed_at=now(), **values)
+    return _project_state(connection.execute(change.returning(*_COLUMNS)).one())
 
 
-def _body(connection: sa.Connection, project_id: str, version: int) -> Json:
+def _body(connection: sa.Connection, workspace_id: str, project_id: str, version: int) -> Json:
     query = sa.select(DEFINITIONS.c.body).where(
-        DEFINITIONS.c.kind == "project", DEFINITIONS.c.id == project_id, DEFINITIONS.c.version == version
+        DEFINITIONS.c.workspace_id == workspace_id,
+        DEFINITIONS.c.kind == "project",
+        DEFINITIONS.c.id == project_id,
+        DEFINITIONS.c.version == version,
     )
     body: Json = connection.execute(query).scalar_one()
     return body
 
 
-def _check_dataset(connection: sa.Connection, project_id: str, project_version: int, version: int) -> None:
-    dataset_id = _body(connection, project_id, project_version)["input_dataset_id"]
+def _check_dataset(
+    connection: sa.Connection, workspace_id: str, project_id: str, project_version: int, version: int
+) -> None:
+    dataset_id = _body(connection, workspace_id, project_id, project_version)["input_dataset_id"]
     query = sa.select(DEFINITIONS.c.version).where(
-        DEFINITIONS.c.kind == "dataset", DEFINITIONS.c.id == dataset_id, DEFINITIONS.c.version == version
+        DEFINITIONS.c.workspace_id == workspace_id,
+        DEFINITIONS.c.kind == "dataset",
+        DEFINITIONS.c.id == dataset_id,
+        DEFINITIONS.c.version == version,
     )
     if connection.execute(query).first() is None:
         raise fail(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from tallybook.errors import StoreError
@@ -22,10 +24,12 @@ class Registrations(Database):
         longer write is refused."""
         with self._write() as connection:
             check_may_write(connection, run)
-            done = _registration(connection, REGISTRATIONS.c.run_id == run.id, REGISTRATIONS.c.seq == seq)
+            done = _registration(
+                connection, self.workspace_id, REGISTRATIONS.c.run_id == run.id, REGISTRATIONS.c.seq == seq
+            )
             if done is not None:
                 return _same_dataset(done, name)
-            version = add_version(connection, "dataset", name, body)
+            version = add_version(connection, self.workspace_id, "dataset", name, body)
             values = {
                 "dataset_id": name,
                 "version": version,
@@ -34,19 +38,18 @@ class Registrations(Database):
                 "reads": reads,
                 "created_at": now(),
             }
-            connection.execute(sa.insert(REGISTRATIONS).values(values))
+            connection.execute(sa.insert(REGISTRATIONS).values(workspace_id=self.workspace_id, **values))
             return Registration.model_validate(values)
 
     def registration(self, dataset_id: str, version: int) -> Registration | None:
         """Where a registered dataset version came from and reads; None for a version that came from a file."""
         with self._read() as connection:
-            return _registration(
-                connection, REGISTRATIONS.c.dataset_id == dataset_id, REGISTRATIONS.c.version == version
-            )
+            of_version = (REGISTRATIONS.c.dataset_id == dataset_id, REGISTRATIONS.c.version == version)
+            return _registration(connection, self.workspace_id, *of_version)
 
     def registrations(self, run_id: str | None = None) -> tuple[Registration, ...]:
         """What the outputs of a run, or of all runs, were registered as."""
-        query = sa.select(REGISTRATIONS).order_by(REGISTRATIONS.c.run_id, REGISTRATIONS.c.seq)
+        query = _registrations(self.workspace_id).order_by(REGISTRATIONS.c.run_id, REGISTRATIONS.c.seq)
         if run_id is not None:
             query = query.where(REGISTRATIONS.c.run_id == run_id)
         with self._read() as connection:
@@ -61,6 +64,13 @@ def _same_dataset(done: Registration, name: str) -> Registration:
     return done
 
 
-def _registration(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Registration | None:
-    row = connection.execute(sa.select(REGISTRATIONS).where(*conditions)).mappings().first()
+def _registrations(workspace_id: str) -> sa.Select[Any]:
+    columns = [column for column in REGISTRATIONS.c if column is not REGISTRATIONS.c.workspace_id]
+    return sa.select(*columns).where(REGISTRATIONS.c.workspace_id == workspace_id)
+
+
+def _registration(
+    connection: sa.Connection, workspace_id: str, *conditions: sa.ColumnElement[bool]
+) -> Registration | None:
+    row = connection.execute(_registrations(workspace_id).where(*conditions)).mappings().first()
     return None if row is None else Registration.model_validate(dict(row))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,7 +11,17 @@ from tallybook.errors import StoreError
 from tallybook.model.run import OperationResult, OutputResult, Run
 from tallybook.store.active import owned_run
 from tallybook.store.database import Database
-from tallybook.store.tables import OPERATION_RESULTS, OUTPUT_RESULTS, RUNS
+from tallybook.store.tables import OPERATION_RESULTS, OUTPUT_RESULTS, RUNS, WORKSPACES
+
+
+@dataclass(frozen=True)
+class LaterWrite:
+    """An output that was written to a place after another one."""
+
+    run_id: str
+    seq: int
+    workspace: str | None
+    """The name of the workspace if it is not the one the store is opened for."""
 
 
 class Results(Database):
@@ -44,6 +55,25 @@ class Results(Database):
         """By seq."""
         with self._read() as connection:
             return tuple(_output_result(row) for row in connection.execute(_of_run(OUTPUT_RESULTS, run_id)))
+
+    def written_later(self, run: Run, output: OutputResult) -> LaterWrite | None:
+        """Returns the last output written to the same place after an output of a finished run, by this run or another
+        one. Runs of all workspaces count: they may share the place."""
+        same_run = sa.and_(RUNS.c.id == run.id, OUTPUT_RESULTS.c.seq > output.seq)
+        unfinished = RUNS.c.finished_at.is_(None)
+        other_run = sa.and_(RUNS.c.id != run.id, sa.or_(unfinished, RUNS.c.finished_at >= run.finished_at))
+        query = (
+            sa.select(RUNS.c.id, RUNS.c.workspace_id, OUTPUT_RESULTS.c.seq, WORKSPACES.c.name)
+            .join_from(OUTPUT_RESULTS, RUNS)
+            .join(WORKSPACES, WORKSPACES.c.id == RUNS.c.workspace_id)
+            .where(OUTPUT_RESULTS.c.place == output.place, OUTPUT_RESULTS.c.committed, same_run | other_run)
+            .order_by(RUNS.c.id_epoch_ms.desc(), OUTPUT_RESULTS.c.seq.desc())
+        )
+        with self._read() as connection:
+            row = connection.execute(query.limit(1)).first()
+        if row is None:
+            return None
+        return LaterWrite(row.id, row.seq, None if row.workspace_id == self.workspace_id else row.name)
 
 
 def _running(connection: sa.Connection, run: Run) -> None:

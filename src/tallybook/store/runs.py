@@ -23,6 +23,7 @@ from tallybook.store.active import (
     move_run,
     owned_run,
     run_from_row,
+    run_not_found,
 )
 from tallybook.store.database import canonical_json, now
 from tallybook.store.owner import current_owner
@@ -55,14 +56,15 @@ class Runs(ActiveRuns):
         self.fail_dead_runs()
         try:
             with self._write() as connection:
-                state = known_project(connection, project_id)
+                state = known_project(connection, self.workspace_id, project_id)
                 check_version(state, project_version)
                 check_project_runs(project_id, state.status, state.conflicts)
-                status = period_status(connection, calendar_id, period, initial_period_status)
+                status = period_status(connection, self.workspace_id, calendar_id, period, initial_period_status)
                 check_period_runs(period, status, reopen_reason)
                 epoch_ms = _next_epoch_ms(connection)
                 values = self._owned_by(connection, owner) | {
                     "id": _uuid7(epoch_ms),
+                    "workspace_id": self.workspace_id,
                     "project_id": project_id,
                     "project_version": project_version,
                     "project_status": state.status,
@@ -133,7 +135,9 @@ class Runs(ActiveRuns):
         try:
             with self._write() as connection:
                 _check_retry(connection, run)
-                status = period_status(connection, run.calendar_id, run.period, initial_period_status)
+                status = period_status(
+                    connection, self.workspace_id, run.calendar_id, run.period, initial_period_status
+                )
                 reason = reopen_reason or run.reopen_reason
                 check_period_runs(run.period, status, reason)
                 return move_run(
@@ -158,7 +162,7 @@ class Runs(ActiveRuns):
     def run(self, run_id: str) -> Run:
         """One run; `RunNotFound` when there is none."""
         with self._read() as connection:
-            return get_run(connection, run_id)
+            return self._own_run(connection, run_id)
 
     def runs(
         self,
@@ -169,7 +173,8 @@ class Runs(ActiveRuns):
         limit: int | None = None,
     ) -> tuple[Run, ...]:
         """Runs that fit, newest first."""
-        query = sa.select(RUNS).order_by(RUNS.c.id_epoch_ms.desc()).limit(limit)
+        query = sa.select(RUNS).where(RUNS.c.workspace_id == self.workspace_id)
+        query = query.order_by(RUNS.c.id_epoch_ms.desc()).limit(limit)
         if project_id is not None:
             query = query.where(RUNS.c.project_id == project_id)
         if period is not None:
@@ -182,7 +187,7 @@ class Runs(ActiveRuns):
     def snapshot(self, run_id: str) -> Snapshot:
         """What a run executes; `RunNotFound` when it never came so far."""
         with self._read() as connection:
-            get_run(connection, run_id)
+            self._own_run(connection, run_id)
             body = connection.execute(sa.select(SNAPSHOTS.c.body).where(SNAPSHOTS.c.run_id == run_id)).scalar()
         if body is None:
             message = f"run {run_id} failed before it had a snapshot"
@@ -195,6 +200,13 @@ class Runs(ActiveRuns):
         with self._read() as connection:
             rows = connection.execute(query.order_by(RUN_EVENTS.c.number)).mappings()
             return tuple(RunEvent.model_validate(dict(row)) for row in rows)
+
+    def _own_run(self, connection: sa.Connection, run_id: str) -> Run:
+        """A run of this workspace: those of others are not found, though their ids are known to the store."""
+        run = get_run(connection, run_id)
+        if run.workspace_id != self.workspace_id:
+            raise run_not_found(run_id)
+        return run
 
     def _owned_by(self, connection: sa.Connection, owner: Owner | None) -> dict[str, Any]:
         owner = owner or current_owner()

@@ -15,7 +15,7 @@ from tallybook.errors import StoreError
 from tallybook.store.database import Database
 from tallybook.store.sqlite import RESTORE, new_file, refuse_damaged
 
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 """All revisions, oldest first; a test compares them with the scripts."""
 VERSION_TABLE = "tallybook_version"
 
@@ -85,9 +85,13 @@ class Schema(Database):
                 draft.close()
 
     def _upgrade_tables(self) -> None:
-        with self._write() as connection:
+        with self._write(rebuild=True) as connection:
             if self._revision(connection) != REVISIONS[-1]:
                 _migrate(connection)
+                if self.is_sqlite and connection.exec_driver_sql("PRAGMA foreign_key_check").first():
+                    raise StoreError(
+                        f"the metadata store {self} is damaged: rows refer to others that are gone", RESTORE
+                    )
 
     def _revision(self, connection: sa.Connection) -> str | None:
         if not sa.inspect(connection).has_table(VERSION_TABLE):
@@ -118,7 +122,7 @@ class Schema(Database):
                     raw.close()
 
 
-def _migrate(connection: sa.Connection) -> None:
+def _migrate(connection: sa.Connection, revision: str = "head") -> None:
     from alembic import command
     from alembic.config import Config
 
@@ -126,4 +130,4 @@ def _migrate(connection: sa.Connection) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.attributes["connection"] = connection
     config.attributes["version_table"] = VERSION_TABLE
-    command.upgrade(config, "head")
+    command.upgrade(config, revision)

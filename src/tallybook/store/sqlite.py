@@ -78,13 +78,14 @@ def _connect_to_read(file: Path) -> sqlite3.Connection:
 def _configure(connection: Any, _record: Any) -> None:
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-    connection.execute("PRAGMA foreign_keys = ON")
 
 
 def _begin(connection: sa.Connection) -> None:
     """Python's driver would begin late and as a reader; a writer takes its lock first, so it never has to give up
     half-way."""
-    writes = connection.get_execution_options().get("tallybook_writes", False)
+    options = connection.get_execution_options()
+    writes = options.get("tallybook_writes", False)
+    connection.exec_driver_sql(f"PRAGMA foreign_keys = {'OFF' if options.get('tallybook_rebuilds') else 'ON'}")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 from sqlalchemy.engine import URL
 
@@ -17,13 +18,16 @@ from tallybook.store.runs import Runs
 from tallybook.store.schema import Schema
 from tallybook.store.sqlite import refuse_damaged
 from tallybook.store.url import store_url
+from tallybook.store.workspaces import ONLY_WORKSPACE, WorkspaceRef, Workspaces
+
+_Answer = TypeVar("_Answer")
 
 
-class Store(Schema, Projects, Registrations, Periods, Runs, Results):
-    """Versions of definitions, the state of projects and periods, and all runs.
+class Store(Schema, Workspaces, Projects, Registrations, Periods, Runs, Results):
+    """Versions of definitions, the state of projects and periods, and all runs, of one workspace.
 
     `Store.open(...)` is the door for every command that writes: tables checked, runs whose process died recognised.
-    `Store.look(...)` changes nothing. `Store.at(...)` opens no more than the connection, for `upgrade`.
+    `Store.look(...)` changes nothing. `Store.at(...)` opens no more than the connection, for the store itself.
     """
 
     @classmethod
@@ -32,38 +36,60 @@ class Store(Schema, Projects, Registrations, Periods, Runs, Results):
         return cls(store_url(setting, root, environ))
 
     @classmethod
-    def open(cls, setting: str | None, root: Path, environ: Mapping[str, str] = os.environ) -> Store:
+    def open(
+        cls,
+        setting: str | None,
+        root: Path,
+        environ: Mapping[str, str] = os.environ,
+        workspace: WorkspaceRef = ONLY_WORKSPACE,
+    ) -> Store:
         """The store of the workspace at `root`, ready for use; `setting` is its `store` setting."""
-        return cls.open_url(store_url(setting, root, environ))
+        return cls.open_url(store_url(setting, root, environ), workspace)
 
     @classmethod
-    def look(cls, setting: str | None, root: Path, environ: Mapping[str, str] = os.environ) -> Store | None:
+    def look(
+        cls,
+        setting: str | None,
+        root: Path,
+        environ: Mapping[str, str] = os.environ,
+        workspace: WorkspaceRef = ONLY_WORKSPACE,
+    ) -> Store | None:
         """The store of the workspace at `root`, to look at: it is neither made nor changed, so it may be read-only.
-        None when it is an SQLite file that was never made."""
+        None when it is an SQLite file that was never made, or does not know the workspace."""
         url = store_url(setting, root, environ)
         if url.get_backend_name() == "sqlite" and not Path(str(url.database)).exists():
             refuse_damaged(Path(str(url.database)))
             return None
-        return cls._checked(cls(url, look=True), Store.check_current)
+        store = cls(url, look=True)
+
+        def check() -> bool:
+            store.check_current()
+            return store.enter_to_look(workspace)
+
+        if store._closed_on_error(check):
+            return store
+        store.close()
+        return None
 
     @classmethod
-    def open_url(cls, url: URL) -> Store:
+    def open_url(cls, url: URL, workspace: WorkspaceRef = ONLY_WORKSPACE) -> Store:
         """The store at a url with everything it needs, ready for use."""
+        store = cls(url)
 
-        def prepare(store: Store) -> None:
+        def prepare() -> None:
             store.ensure_current()
+            store.enter(workspace)
             store.fail_dead_runs()
 
-        return cls._checked(cls(url), prepare)
-
-    @staticmethod
-    def _checked(store: Store, check: Callable[[Store], None]) -> Store:
-        try:
-            check(store)
-        except BaseException:
-            store.close()
-            raise
+        store._closed_on_error(prepare)
         return store
+
+    def _closed_on_error(self, work: Callable[[], _Answer]) -> _Answer:
+        try:
+            return work()
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Store:
         return self

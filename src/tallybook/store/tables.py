@@ -31,9 +31,37 @@ class UtcDateTime(sa.TypeDecorator[datetime]):
 
 _JSON = sa.JSON(none_as_null=True)
 
+WORKSPACES = sa.Table(
+    "workspaces",
+    metadata,
+    sa.Column("id", sa.String(36), primary_key=True),
+    sa.Column("name", sa.Text),
+    sa.Column("name_key", sa.Text, unique=True),
+    sa.Column("contents", _JSON),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
+"""`name_key` is the name as names are compared, `contents` what the files defined when the workspace was added. A
+workspace without a name holds the rows of a store from before it knew workspaces, until a workspace takes them."""
+
+
+def _workspace_key() -> sa.Column[str]:
+    return sa.Column("workspace_id", sa.ForeignKey("workspaces.id"), primary_key=True)
+
+
+WORKSPACE_FOLDERS = sa.Table(
+    "workspace_folders",
+    metadata,
+    sa.Column("host", sa.Text, primary_key=True),
+    sa.Column("root", sa.Text, primary_key=True),
+    _workspace_key(),
+    sa.Column("since", UtcDateTime, nullable=False),
+)
+"""The folders that a workspace is used from. A folder can be several workspaces, one after another."""
+
 DEFINITIONS = sa.Table(
     "definitions",
     metadata,
+    _workspace_key(),
     sa.Column("kind", sa.String(20), primary_key=True),
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("version", sa.Integer, primary_key=True),
@@ -46,6 +74,7 @@ DEFINITIONS = sa.Table(
 PROJECTS = sa.Table(
     "projects",
     metadata,
+    _workspace_key(),
     sa.Column("project_id", sa.Text, primary_key=True),
     sa.Column("status", sa.String(20), nullable=False),
     sa.Column("version", sa.Integer, nullable=False),
@@ -58,6 +87,7 @@ PROJECTS = sa.Table(
 PERIODS = sa.Table(
     "periods",
     metadata,
+    _workspace_key(),
     sa.Column("calendar_id", sa.Text, primary_key=True),
     sa.Column("identifier", sa.Text, primary_key=True),
     sa.Column("status", sa.String(20), nullable=False),
@@ -76,7 +106,8 @@ RUNS = sa.Table(
     "runs",
     metadata,
     sa.Column("id", sa.String(36), primary_key=True),
-    sa.Column("project_id", sa.ForeignKey("projects.project_id"), nullable=False),
+    sa.Column("workspace_id", sa.String(36), nullable=False),
+    sa.Column("project_id", sa.Text, nullable=False),
     sa.Column("project_version", sa.Integer, nullable=False),
     sa.Column("project_status", sa.String(20), nullable=False),
     sa.Column("calendar_id", sa.Text, nullable=False),
@@ -98,10 +129,12 @@ RUNS = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("started_at", UtcDateTime),
     sa.Column("finished_at", UtcDateTime),
+    sa.ForeignKeyConstraint(["workspace_id", "project_id"], ["projects.workspace_id", "projects.project_id"]),
 )
 _ACTIVE = sa.text("status IN ('queued', 'running')")
 sa.Index(
     "one_active_run",
+    RUNS.c.workspace_id,
     RUNS.c.project_id,
     RUNS.c.period,
     unique=True,
@@ -159,6 +192,7 @@ OUTPUT_RESULTS = sa.Table(
 REGISTRATIONS = sa.Table(
     "registrations",
     metadata,
+    _workspace_key(),
     sa.Column("dataset_id", sa.Text, primary_key=True),
     sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("run_id", sa.ForeignKey("runs.id"), nullable=False),
