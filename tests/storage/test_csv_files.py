@@ -156,6 +156,27 @@ def test_empty_and_foreign_files(refused, place, table, file):
     assert (problem.type, "UTF-16" in problem.message) == ("DataLoadError", True)
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r"])
+def test_declared_columns_that_differ_by_case_alone(rows, refused, place, table, file, ending):
+    location = place("csv", file("a.csv", f"id,ID{ending}1,2{ending}".encode()))
+    problem = refused(location, table(a="integer id", b="integer ID"))
+    assert (problem.type, "ID, id" in problem.message) == ("SchemaMismatch", True)
+    assert rows(location, table(b="integer ID")) == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("name", "blamed"), [("d/a:b.csv", "a:b.csv"), ("d/a:{b}=1/c.csv", "a:{b}=1"), ("d/at=10:00/c.csv", None)]
+)
+def test_colons_that_hadoop_does_not_understand(rows, refused, place, table, file, tmp_path, name, blamed):
+    path = file(name, b"id\n1\n")
+    if blamed is None:
+        assert rows(place("csv", tmp_path / "d"), table(id="integer", at="string")) == [(1, "10:00")]
+        return
+    for target in (tmp_path / "d", path):
+        problem = refused(place("csv", target), table(id="integer"))
+        assert (problem.type, f"the ':' in '{blamed}'" in problem.message) == ("DataLoadError", True)
+
+
 def test_nul_characters_beside_quotes_are_kept(rows, place, table, file):
     path = file("a.csv", b'note\n"q""\x00""\x00"\n\x00z\n"\x00"""\n')
     assert rows(place("csv", path), table(note="string")) == [('q"\x00"\x00',), ("\x00z",), ('\x00"',)]

@@ -25,7 +25,7 @@ from tallybook.storage.csv_layout import Layout, layouts
 from tallybook.storage.damage import check_compression
 from tallybook.storage.files import as_pattern, file_options, list_files, plain
 from tallybook.storage.folders import check_layout, folder_values, visible
-from tallybook.storage.load import broken_row, load, texts
+from tallybook.storage.load import broken_row, check_names, load, texts
 
 _BROKEN, _TEXT, _RECORD, _FIELDS = map(sql.internal, ("broken", "text", "record", "fields"))
 _CR = "chr(13)"
@@ -87,6 +87,7 @@ def _scan(
     folders = {name: sql.internal(f"folder of {name}") for name in own if name in in_folders}
     values = in_folders | own | {folder: in_folders[name] for name, folder in folders.items()}
     here = frozenset(wanted).intersection(names + list(opened.partitions))
+    check_names(location, sorted(here))
     return Scan(
         opened.frame,
         values | opened.origin,

@@ -14,7 +14,7 @@ from tallybook.model.datasource import FileOptions
 from tallybook.model.location import Location
 from tallybook.storage.base import local_path
 
-_GLOB = frozenset("\\[]{}*?")
+GLOB = frozenset("\\[]{}*?")
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
 
 
@@ -49,12 +49,12 @@ def as_paths(files: Iterable[str]) -> list[str]:
 
 def exactly(path: str) -> str:
     """A path with pattern characters meaning themselves."""
-    return "".join(f"\\{letter}" if letter in _GLOB else letter for letter in path)
+    return "".join(f"\\{letter}" if letter in GLOB else letter for letter in path)
 
 
 def is_pattern(location: Location) -> bool:
     """Whether a place stands for whatever fits it."""
-    return not _GLOB.isdisjoint(literal_and_pattern(location)[1])
+    return not GLOB.isdisjoint(literal_and_pattern(location)[1])
 
 
 def as_pattern(location: Location) -> str:

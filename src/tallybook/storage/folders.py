@@ -19,7 +19,7 @@ from tallybook.errors import fail
 from tallybook.model.location import Location, is_hidden
 from tallybook.storage.base import local_path
 from tallybook.storage.credentials import reader
-from tallybook.storage.files import as_pattern, is_pattern, list_files, literal_and_pattern, plain
+from tallybook.storage.files import GLOB, as_pattern, is_pattern, list_files, literal_and_pattern, plain
 
 _SHOWN = 5
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
@@ -53,6 +53,7 @@ def check_layout(spark: SparkSession, location: Location) -> None:
     files = local_files(location)
     if files is not None:
         root = Path(local_path(location) or "")
+        _check_colons(files)
         below = [file.relative_to(root).parts for file in files]
     else:
         depth = len(_root(location))
@@ -63,6 +64,16 @@ def check_layout(spark: SparkSession, location: Location) -> None:
     layouts = {parts: tuple(_column(folder) for folder in parts[:-1]) for parts in below}
     if any(layouts.values()):
         _check(location, layouts)
+
+
+def _check_colons(files: Iterable[Path]) -> None:
+    """Raises DataLoadError for names that Hadoop cannot read: it takes what is before a colon for the scheme of a url,
+    in the name of a file, and in that of a folder with a character of patterns."""
+    for file in files:
+        for name in file.parts:
+            if ":" in name and (name == file.name or not GLOB.isdisjoint(name)):
+                message = f"{file} cannot be read: Hadoop does not understand the ':' in '{name}'"
+                raise fail("DataLoadError", message, hint="rename the file or folder")
 
 
 def folder_values(location: Location, path: str) -> dict[str, str | None]:

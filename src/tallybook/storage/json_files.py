@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.base import FILE, ORIGIN, START, Field, Scan, quoted
@@ -17,7 +15,7 @@ from tallybook.storage.damage import check_compression
 from tallybook.storage.files import as_paths, as_pattern, list_files, plain
 from tallybook.storage.folders import check_layout, folder_values, visible
 from tallybook.storage.json_lines import STRICT, find_keys
-from tallybook.storage.load import broken_row, load, texts, with_folder_values
+from tallybook.storage.load import broken_row, check_names, load, texts, with_folder_values
 
 _BROKEN, _NO_KEY = map(sql.internal, ("broken", "no key"))
 JSON_OPTIONS = {"columnNameOfCorruptRecord": _BROKEN, **STRICT}
@@ -41,7 +39,7 @@ def scan_json(spark: SparkSession, location: Location, fields: Sequence[Field]) 
     keys = find_keys(reader(spark, location), [as_pattern(location)] if whole else as_paths(files), wanted)
     own = [name for name in wanted if keys is None or name in keys]
     in_folders = folder_values(location, plain(files[0]))
-    _check_names(location, [*own, *in_folders])
+    check_names(location, [*own, *in_folders])
     both = {name: sql.internal(f"folder of {name}") for name in own if name in in_folders} if keys else {}
     columns = T.StructType(texts([*(own or [_NO_KEY]), _BROKEN]))
     if both:  # Spark would give the value of the folder and drop the one of the row
@@ -57,11 +55,3 @@ def scan_json(spark: SparkSession, location: Location, fields: Sequence[Field]) 
     types = dict.fromkeys(here, T.StringType())
     known = frozenset(keys or own).union(in_folders)
     return (Scan(frame, here | folders | origin, types, known, files, frozenset(here), quoted(_BROKEN), folders=both),)
-
-
-def _check_names(location: Location, names: Sequence[str]) -> None:
-    """Raises SchemaMismatch for columns that Spark's reader cannot keep apart."""
-    alike = next(([a, b] for a, b in combinations(names, 2) if a != b and a.lower() == b.lower()), None)
-    if alike is not None:
-        message = f"{location} has columns that differ by case alone, and cannot be read together: {', '.join(alike)}"
-        raise fail("SchemaMismatch", message, hint="rename one of them")

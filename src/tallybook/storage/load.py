@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.credentials import reader
@@ -63,6 +65,14 @@ def broken_row(broken: str, column: str) -> str:
     column of the file. Queries for values in folder names alone would be such queries.
     """
     return f"nvl2({sql.name(broken)}, concat({sql.name(broken)}, left(coalesce({sql.name(column)}, ''), 0)), NULL)"
+
+
+def check_names(location: Location, names: Sequence[str]) -> None:
+    """Raises SchemaMismatch for columns that differ by case alone, which Spark cannot keep apart."""
+    alike = next(([a, b] for a, b in combinations(names, 2) if a != b and a.lower() == b.lower()), None)
+    if alike is not None:
+        message = f"{location} has columns that differ by case alone, and cannot be read together: {', '.join(alike)}"
+        raise fail("SchemaMismatch", message, hint="rename one of them")
 
 
 def texts(names: Sequence[str]) -> list[T.StructField]:
