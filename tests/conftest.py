@@ -45,3 +45,18 @@ def spark_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for entry in Path(pyspark.__file__).parent.iterdir():
         (folder / entry.name).symlink_to(entry)
     return folder
+
+
+@pytest.fixture
+def quick(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session of the suite, set up for many tiny queries."""
+    from oracle.campaign import CODEGEN, QUICK
+
+    changed = {name: value for name, value in QUICK.items() if name.startswith("spark.sql")}
+    changed[CODEGEN] = "NO_CODEGEN"
+    before = {name: spark.conf.get(name) for name in changed}
+    for name, value in changed.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name, old in before.items():
+        spark.conf.set(name, str(old))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -11,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from .campaign import CODEGEN, QUICK, campaign
+from .campaign import campaign
 from .case import load, save
 from .compare import judged
 from .generate.projects import case as generated
@@ -19,19 +18,6 @@ from .sabotage import SABOTAGES, projects_until_caught
 from .shrink import shrunk
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.yaml"))
-
-
-@pytest.fixture
-def quick(spark: SparkSession) -> Iterator[SparkSession]:
-    """The session of the suite, set up for many tiny queries."""
-    changed = {name: value for name, value in QUICK.items() if name.startswith("spark.sql")}
-    changed[CODEGEN] = "NO_CODEGEN"
-    before = {name: spark.conf.get(name) for name in changed}
-    for name, value in changed.items():
-        spark.conf.set(name, value)
-    yield spark
-    for name, old in before.items():
-        spark.conf.set(name, str(old))
 
 
 @settings(
