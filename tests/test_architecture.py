@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tallybook.operations.registry import OPERATIONS
+
 PACKAGE = Path(__file__).parent.parent / "src" / "tallybook"
 
 LEVELS: tuple[frozenset[str], ...] = tuple(
@@ -55,6 +57,9 @@ NOT_EVERYWHERE = {"_jvm", "_jdf", "_jsc", "_sc", "rdd", "toPandas", "udf", "pand
 ACTIONS = {"collect", "take", "tail", "head", "show", "foreach", "foreachPartition", "toLocalIterator", "toArrow"}
 ACTIONS_WITHOUT_ARGUMENTS = {"count", "first", "isEmpty", "checkpoint", "localCheckpoint"}
 WRITERS = {"write", "writeTo", "writeStream"}
+
+CONTRACT = tuple(f"operations.{name}" for name in ("base", "binding", "flow", "publication", "registry", "schema"))
+"""What other packages know of operations. Any other module there is one operation, or serves several."""
 
 PRINTER = "cli.screen"
 """Whatever text reaches a terminal goes through it, because text of users can command a terminal."""
@@ -210,8 +215,53 @@ def prints(module: Module) -> Iterator[str]:
                         yield f"{module.name}:{node.lineno} imports {imported.name}"
 
 
+def asks_which_operation(module: Module) -> Iterator[str]:
+    """Knowing single operations outside `operations`: by their classes, by a step's class or by a name of a type.
+
+    Every question about a step is answered by the contract of `Step`, so that an operation nobody knew of is treated
+    right.
+    """
+    if module.within(("operations",)):
+        return
+    for found in imports(module):
+        package, _, name = found.target.partition(".")
+        concrete = name == "operations" or (name.startswith("operations.") and name not in CONTRACT)
+        if package == "tallybook" and concrete:
+            yield f"{module.name}:{found.line} imports {found.target}"
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, classes]):
+                asks = any(name.endswith("Step") for part in ast.walk(classes) for name in _names(part))
+            case ast.MatchClass(cls=ast.Name(id=name) | ast.Attribute(attr=name)):
+                asks = name.endswith("Step")
+            case ast.Compare(left=left, comparators=others) if any(map(_is_type, (left, *others))):
+                asks = any(isinstance(part, ast.Constant) and part.value in OPERATIONS for part in ast.walk(node))
+            case ast.Match(subject=subject, cases=cases) if _is_type(subject):
+                patterns = (part for case in cases for part in ast.walk(case.pattern))
+                asks = any(isinstance(part, ast.Constant) and part.value in OPERATIONS for part in patterns)
+            case _:
+                continue
+        if asks:
+            yield f"{module.name}:{getattr(node, 'lineno', 0)} asks which operation a step is"
+
+
+def _is_type(node: ast.AST) -> bool:
+    """`….type` and `…["type"]`."""
+    match node:
+        case ast.Attribute(attr="type") | ast.Subscript(slice=ast.Constant(value="type")):
+            return True
+    return False
+
+
 Rule = Callable[[Module], Iterator[str]]
-RULES: tuple[Rule, ...] = (against_the_order, misplaced_spark, not_plain_spark, actions, prints)
+RULES: tuple[Rule, ...] = (
+    against_the_order,
+    misplaced_spark,
+    not_plain_spark,
+    actions,
+    prints,
+    asks_which_operation,
+)
 MODULES = load()
 
 
@@ -270,6 +320,17 @@ def test_every_module_has_a_place() -> None:
         pytest.param(actions, "rows.joins", "frame.take(1)", id="take"),
         pytest.param(actions, "operations.output", "frame.write.parquet(path)", id="write"),
         pytest.param(actions, "operations.output", "frame.writeTo(table)", id="writeTo"),
+        pytest.param(asks_which_operation, "runs.execute", "from tallybook.operations.output import Output", id="one"),
+        pytest.param(asks_which_operation, "engine.plan", "from tallybook.operations import update", id="by package"),
+        pytest.param(asks_which_operation, "engine.plan", "from ..operations.grouping import grouped", id="a helper"),
+        pytest.param(asks_which_operation, "engine.plan", "isinstance(step, OutputStep)", id="class of a step"),
+        pytest.param(asks_which_operation, "engine.plan", "isinstance(step, a.B | a.CStep)", id="one of its classes"),
+        pytest.param(asks_which_operation, "engine.plan", "match step:\n  case OutputStep(): pass", id="class matched"),
+        pytest.param(asks_which_operation, "cli.progress", "step.type == 'output'", id="name of a type"),
+        pytest.param(asks_which_operation, "runs.appended", "body['type'] in ('output', 'x')", id="name in a document"),
+        pytest.param(
+            asks_which_operation, "engine.plan", "match step.type:\n  case 'append' | 'x': pass", id="name matched"
+        ),
         pytest.param(prints, "cli.run", "print('x')", id="print"),
         pytest.param(prints, "cli.run", "typer.echo('x')", id="echo"),
         pytest.param(prints, "cli.run", "from typer import secho", id="imported"),
@@ -294,6 +355,9 @@ def test_a_breach_is_found(rule: Rule, name: str, text: str) -> None:
         ("engine.pipeline", "frame.count()\nframe.write.parquet(path)"),
         ("rows.joins", "F.count('a')\nF.first(b)\n'text'.count('t')\n[].count(1)"),
         ("cli.run", "import tallybook.workspace\nfrom tallybook.errors import Problem"),
+        ("engine.plan", "from tallybook.operations.base import Step"),
+        ("engine.plan", "step.publishes is not None\nproblem.type == 'InvalidYaml'\noutput.mode == 'append'"),
+        ("operations.append", "from tallybook.operations.grouping import grouped\nisinstance(step, AppendStep)"),
         ("cli.screen", "import sys\nsys.stdout.write('x')"),
         ("engine.java", "subprocess.run(command, stdout=PIPE).stdout\nfile.write('x')"),
     ],

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import cleandoc
 from typing import Any
 
 from tallybook.errors import PROBLEM_TYPES
 from tallybook.expressions.functions import FAMILIES
 from tallybook.expressions.registry import FUNCTIONS, Function, load_functions
-from tallybook.operations.base import OPERATIONS
+from tallybook.operations.base import Operation
+from tallybook.operations.registry import OPERATIONS
 from tallybook.project.entities import OTHER_NAMES
+from tallybook.project.meanings import MEANINGS
 from tallybook.project.schema import documents_schema, settings_schema
 from tallybook.scenarios.model import Scenario
 
@@ -34,10 +37,7 @@ _NOTES = {
 }
 _EXPRESSIONS = {"expression", "on", "selector", "source_selector", "when"}
 """The keys whose text is an expression of the language."""
-_TOLD_ELSEWHERE: dict[str, tuple[str, ...]] = {
-    "project": ("Update", "Aggregate", "Append", "Delete", "Output"),
-    "scenario": ("Project", "Dataset", "Resolver", "FileRows"),
-}
+_TOLD_ELSEWHERE: dict[str, tuple[str, ...]] = {"scenario": ("Project", "Dataset", "Resolver", "FileRows")}
 _SCALARS = ("number", "true or false")
 """Where text is due, these are taken for the text they are written as."""
 _WORDS = {"integer": "number", "number": "number", "boolean": "true or false", "object": "mapping"}
@@ -84,18 +84,32 @@ def filled(page: str, tables: Mapping[str, str]) -> str:
 
 
 def key_tables() -> dict[str, str]:
-    """The keys of the settings, of every kind of document, and of the arguments of every operation."""
+    """The keys of the settings, of every kind of document and of operations; and the sections of all operations."""
     settings, documents = settings_schema(), documents_schema({"scenario": Scenario})
     known = documents["$defs"]
     tables = {"settings": _Keys(settings["$defs"]).table(settings)}
+    elsewhere = _TOLD_ELSEWHERE | {"project": tuple(operation.__name__ for operation in OPERATIONS.values())}
     for kind, body in documents["properties"].items():
-        tables[kind] = _Keys(known, closed=_TOLD_ELSEWHERE.get(kind, ())).table(body)
-    shared = dict(known["Update"]["properties"])
-    shared["type"] = shared["type"] | {"enum": list(OPERATIONS)}
-    tables["operation"] = _Keys(known, closed=("UpdateArguments",)).table(known["Update"] | {"properties": shared})
-    for name, operation in OPERATIONS.items():
-        tables[name] = _Keys(known).table(known[operation.__name__]["properties"]["arguments"])
+        tables[kind] = _Keys(known, closed=elsewhere.get(kind, ())).table(body)
+    tables["operation"] = _Keys(known).table(_shared_keys(known))
+    tables["operations"] = "\n\n".join(_operation_section(name, known) for name in OPERATIONS)
     return tables
+
+
+def _shared_keys(known: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of what all operations have in common."""
+    schema: dict[str, Any] = known[next(iter(OPERATIONS.values())).__name__]
+    shared = {key: value for key, value in schema["properties"].items() if key in Operation.model_fields}
+    shared["type"] = shared["type"] | {"enum": list(OPERATIONS)}
+    shared["arguments"] = {"type": "object", "description": MEANINGS["arguments"]}
+    return schema | {"properties": shared}
+
+
+def _operation_section(name: str, known: Mapping[str, Any]) -> str:
+    operation = OPERATIONS[name]
+    text = operation.reference or f"{operation.__doc__}\n\n{{arguments}}"
+    table = _Keys(known).table(known[operation.__name__]["properties"]["arguments"])
+    return f"## {name}\n\n{cleandoc(text).replace('{arguments}', table)}"
 
 
 @dataclass

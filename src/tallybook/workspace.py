@@ -89,18 +89,18 @@ class Workspace:
     def plan(self, project: str, period: str, as_of: date | None = None) -> Plan:
         """What a run would do: versions, places and schemas. Writes nothing."""
         from tallybook.engine.conditions import evaluator
-        from tallybook.engine.facts import RunFacts
+        from tallybook.engine.context import RunContext
         from tallybook.runs.planner import Planner, calendar_of, valid_project
         from tallybook.runs.recording import previewed_datasets, previewed_state
 
         entry = valid_project(self.checked, project)
         span = calendar_of(self.checked).period(period)
-        facts = RunFacts("plan", span, as_of or span.start_date, datetime.now(UTC), 0)
+        context = RunContext("plan", span, as_of or span.start_date, datetime.now(UTC), 0)
         with self.existing_store() as store:
             known = previewed_datasets(store, self.definitions)
             state = previewed_state(store, self.definitions, project)
         planner = Planner(self.checked, known, evaluator(lambda: self.session), self.sandbox)
-        return planner.plan(planner.bind(entry, state), facts, sandbox=state is None or state.status == "draft")
+        return planner.plan(planner.bind(entry, state), context, sandbox=state is None or state.status == "draft")
 
     def refusal(self, project: str, period: str) -> Problem | None:
         """Why a run would be refused as things stand: the project's state, or the period's. Writes nothing."""

@@ -15,7 +15,7 @@ from tallybook.cli import main
 from tallybook.cli.app import app
 from tallybook.engine import launch, session
 from tallybook.model.dataset import Dataset
-from tallybook.operations.base import OPERATIONS
+from tallybook.operations.registry import OPERATIONS
 from tallybook.project.bind import bind_project
 from tallybook.project.catalog import Catalog
 from tallybook.project.model import Project

@@ -12,14 +12,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from tests.rules.kit import NOW, aggregate, append, delete, orders, update
 
-from tallybook.engine.facts import RunFacts
+from tallybook.engine.context import RunContext
 from tallybook.engine.failures import explain_failure
 from tallybook.engine.frames import FrameTables, conformed, dataset_of
 from tallybook.engine.pipeline import Pipeline
 from tallybook.errors import Problem
 from tallybook.model.dataset import Dataset
 from tallybook.model.period import GREGORIAN
-from tallybook.operations.output import OutputStep
+from tallybook.operations.publication import Publication
 from tallybook.project.bind import bind_project
 from tallybook.project.catalog import Catalog
 from tallybook.project.model import Project
@@ -42,17 +42,18 @@ def explained(spark: SparkSession) -> Explain:
         tables = FrameTables(
             {(name, name): conformed(each, datasets[name]) for name, each in given.items()}, period.identifier
         )
-        facts = RunFacts("r", period, period.start_date, NOW, 1)
-        pipeline = Pipeline(spark, bound.input, bound.schema, bound.steps, facts, tables)
-        writing: list[OutputStep] = []
+        context = RunContext("r", period, period.start_date, NOW, 1)
+        pipeline = Pipeline(spark, bound.input, bound.schema, bound.steps, context, tables)
+        writing: list[int] = []
 
-        def write(step: OutputStep, rows: DataFrame) -> None:
-            writing.append(step)
+        def write(output: Publication, rows: DataFrame) -> None:
+            writing.append(output.seq)
             rows.collect()
 
         with pytest.raises(PySparkException) as caught:
             pipeline.run(write).collect()
-        return explain_failure(caught.value, pipeline, writing[-1] if writing else None)
+        at = next((step for step in bound.steps if writing and step.seq == writing[-1]), None)
+        return explain_failure(caught.value, pipeline, at)
 
     return explain
 
@@ -135,6 +136,12 @@ def test_what_an_output_does_not_write_is_innocent(spark: SparkSession, explaine
     steps = [update(v="TO_INTEGER(region)"), update(w="TO_INTEGER(status)"), delete("order_id = region"), WRITE]
     problem = explained(orders(spark, ("A", "EMEA", "on", 10, 1)), *steps)
     assert (problem.seq, problem.message) == (20, "column 'w': 'on' is not a valid integer")
+
+
+def test_a_value_that_only_the_selector_of_an_output_reads(spark: SparkSession, explained: Explain) -> None:
+    steps = [update(v="TO_INTEGER(region)", w="1"), WRITE | {"selector": "v = 1"}]
+    problem = explained(orders(spark, ("A", "EMEA", "on", 10, 1)), *steps)
+    assert (problem.seq, problem.message) == (10, "column 'v': 'EMEA' is not a valid integer")
 
 
 def test_two_matches_name_alias_and_key(spark: SparkSession, explained: Explain) -> None:

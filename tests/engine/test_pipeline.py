@@ -10,14 +10,14 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from tests.rules.kit import NOW, aggregate, applied, orders, rows, update
 
 from tallybook.engine import pipeline as pipelines
-from tallybook.engine.facts import RunFacts
+from tallybook.engine.context import RunContext
 from tallybook.engine.pipeline import Pipeline
 from tallybook.engine.tables import LocatedTables
 from tallybook.model.dataset import Dataset
 from tallybook.model.datasource import FileOptions, FileSource
 from tallybook.model.location import Location
 from tallybook.model.period import GREGORIAN
-from tallybook.operations.output import OutputStep
+from tallybook.operations.publication import Publication
 from tallybook.project.bind import bind_project
 from tallybook.project.catalog import Catalog
 from tallybook.project.model import Project
@@ -42,16 +42,16 @@ def make_pipeline(spark: SparkSession, folder: Path, *operations: dict[str, obje
     period = GREGORIAN.period("2026-01")
     source = FileSource(id="s", type="parquet", options=FileOptions(path_prefix=str(folder)))
     tables = LocatedTables(spark, {bound.input: (Location(source, str(folder)),)}, period, GREGORIAN)
-    facts = RunFacts("r", period, period.start_date, NOW, 1_770_000_000_000)
-    return Pipeline(spark, bound.input, bound.schema, bound.steps, facts, tables)
+    context = RunContext("r", period, period.start_date, NOW, 1_770_000_000_000)
+    return Pipeline(spark, bound.input, bound.schema, bound.steps, context, tables)
 
 
 def collected(pipeline: Pipeline) -> tuple[dict[int, list[Row]], list[Row]]:
     """The rows of every output and of the final working dataset."""
     written: dict[int, list[Row]] = {}
 
-    def write(step: OutputStep, frame: DataFrame) -> None:
-        written[step.seq] = frame.collect()
+    def write(output: Publication, frame: DataFrame) -> None:
+        written[output.seq] = frame.collect()
 
     final = pipeline.run(write).collect()
     pipeline.release()

@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from tallybook.engine.facts import RunFacts
+from tallybook.engine.context import RunContext
 from tallybook.engine.failures import is_about_values
 from tallybook.engine.frames import FrameTables
 from tallybook.engine.pipeline import Pipeline
 from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import ColumnType
-from tallybook.operations.output import OutputStep
+from tallybook.operations.publication import Publication
 from tallybook.project.bind import BoundProject, bind_project
 from tallybook.project.catalog import Catalog
 from tallybook.project.model import ProjectHead
@@ -69,14 +69,14 @@ def computed(case: Case, spark: SparkSession) -> Opinion:
     if bound.problems:
         return Opinion({}, [problem.type for problem in bound.problems])
     assert bound.input is not None and bound.schema is not None
-    facts = RunFacts("oracle", case.span, case.as_of, case.timestamp, int(case.timestamp.timestamp() * 1000))
+    context = RunContext("oracle", case.span, case.as_of, case.timestamp, int(case.timestamp.timestamp() * 1000))
     frames = {name: frame_of(table, spark) for name, table in case.tables.items()}
     tables = FrameTables(frames, case.period)
-    pipeline = Pipeline(spark, bound.input, bound.schema, bound.steps, facts, tables)
+    pipeline = Pipeline(spark, bound.input, bound.schema, bound.steps, context, tables)
     results: dict[int, Computed] = {}
 
-    def keep(step: OutputStep, frame: DataFrame) -> None:
-        results[step.seq] = collected(frame)
+    def keep(output: Publication, frame: DataFrame) -> None:
+        results[output.seq] = collected(frame)
 
     try:
         results[0] = collected(pipeline.run(keep))

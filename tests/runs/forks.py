@@ -63,7 +63,7 @@ class Forks:
 
 MOMENTS = {
     "loading": ("before", "tallybook.engine.tables", "read_all"),
-    "computing": ("before", "tallybook.operations.output:OutputStep", "projected"),
+    "computing": ("before", "tallybook.operations.output:OutputStep", "rows_to_publish"),
     "writing": ("after", "tallybook.storage.commit", "stage"),
     "committing": ("before", "tallybook.storage.commit", "_commit"),
     "committed": ("after", "tallybook.storage.commit", "_commit"),

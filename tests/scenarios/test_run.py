@@ -115,10 +115,10 @@ def test_a_difference_names_the_operation_that_could_have_caused_it(judged: Judg
             expect=expect("working: {rows: [{id: A, net: 9, amount: 11, _deleted: true}, {paid: true, amount: 9}]}"),
         )
     )
-    touches = [
-        {cell.column: cell.touch and cell.touch.seq for cell in row.cells} for row in outcome.differences[0].rows
+    writers = [
+        {cell.column: cell.writer and cell.writer.seq for cell in row.cells} for row in outcome.differences[0].rows
     ]
-    assert touches == [{"net": 10, "amount": None, "_deleted": 20}, {"amount": 40}]
+    assert writers == [{"net": 10, "amount": None, "_deleted": 20}, {"amount": 40}]
 
 
 ERROR = """scenario:

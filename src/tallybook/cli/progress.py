@@ -11,7 +11,7 @@ class Progress(Listener):
     """Shows the operation that a run is at."""
 
     def started(self, step: Step) -> None:
-        doing = "computing and writing" if step.type == "output" else "planning"
+        doing = "computing and writing" if step.publishes is not None else "planning"
         say_progress(f"{step.seq}. {step.name}: {doing} …")
 
     def finished(self, _step: Step, _seconds: float) -> None:

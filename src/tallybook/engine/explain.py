@@ -9,7 +9,6 @@ from tallybook.engine.plan import Plan
 from tallybook.expressions.show import show
 from tallybook.model.columns import ColumnType
 from tallybook.operations.base import Step
-from tallybook.operations.output import OutputStep
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
@@ -17,8 +16,8 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     return {
         "project": plan.project_id,
         "project_version": plan.project_version,
-        "period": plan.facts.period.model_dump(mode="json"),
-        "as_of": plan.facts.as_of.isoformat(),
+        "period": plan.context.period.model_dump(mode="json"),
+        "as_of": plan.context.as_of.isoformat(),
         "input": f"{plan.input.dataset.id} v{plan.input.dataset.version}",
         "schema": _types(plan.schema.columns),
         "reads": [
@@ -49,13 +48,13 @@ def _step_document(step: Step, plan: Plan) -> dict[str, Any]:
         "adds": _types(_added(step)),
         "schema": _types(step.after.columns),
     }
-    if isinstance(step, OutputStep):
+    if step.publishes is not None:
         document |= {
             "destination": str(plan.destinations[step.seq]),
-            "mode": step.mode,
-            "columns": list(step.columns),
-            "include_deleted": step.include_deleted,
-            "register_as_dataset": step.register_as,
+            "mode": step.publishes.mode,
+            "columns": list(step.publishes.columns),
+            "include_deleted": step.publishes.include_deleted,
+            "register_as_dataset": step.publishes.register_as,
         }
     return document
 
@@ -70,9 +69,9 @@ def _types(columns: Mapping[str, ColumnType]) -> dict[str, str]:
 
 def plan_text(plan: Plan) -> Iterator[str]:
     """The plan, line by line."""
-    period = plan.facts.period
+    period = plan.context.period
     yield f"project {plan.project_id} v{plan.project_version} for {period.level} {period.identifier}"
-    yield f"  {period.start_date} to {period.end_date}, as of {plan.facts.as_of}"
+    yield f"  {period.start_date} to {period.end_date}, as of {plan.context.as_of}"
     yield ""
     yield "reads"
     for source, locations in plan.locations.items():
@@ -98,21 +97,21 @@ def _mode(mode: str) -> str:
 def _step_text(step: Step, plan: Plan) -> Iterator[str]:
     rows = show(step.selector.node) if step.selector else "all rows that are not deleted"
     yield f"{step.seq}. {step.type}: {step.name}"
-    if step.type != "append":
+    if step.appends is None:
         yield f"   rows: {rows}"
     for source in step.sources:
         yield f"   reads: {source}"
+    columns = step.column_by_path
     for path, typed in step.expressions.items():
-        column = step.column_at(path)
-        if column is not None:
-            yield f"   {column} = {show(typed.node)}"
+        if path in columns:
+            yield f"   {columns[path]} = {show(typed.node)}"
     if _added(step):
         yield f"   new: {_columns(_added(step))}"
-    if isinstance(step, OutputStep):
-        yield f"   writes: {plan.destinations[step.seq]} ({step.mode})"
-        yield f"   columns: {', '.join(step.columns)}"
-        if step.register_as:
-            yield f"   registers: {step.register_as}"
+    if step.publishes is not None:
+        yield f"   writes: {plan.destinations[step.seq]} ({step.publishes.mode})"
+        yield f"   columns: {', '.join(step.publishes.columns)}"
+        if step.publishes.register_as:
+            yield f"   registers: {step.publishes.register_as}"
 
 
 def _columns(columns: Mapping[str, ColumnType]) -> str:

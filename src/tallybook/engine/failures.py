@@ -15,15 +15,14 @@ from dataclasses import dataclass, replace
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from tallybook.engine.needed import needed_columns
 from tallybook.engine.pipeline import Pipeline
 from tallybook.errors import Problem, RunError
 from tallybook.model.columns import DELETED, UPDATED_AT
-from tallybook.operations.base import Applying, Step
-from tallybook.operations.output import OutputStep
+from tallybook.operations.base import BuildContext, Step
+from tallybook.operations.flow import live_columns
 from tallybook.operations.schema import SourceTable
 from tallybook.rows.raising import parse_raised
-from tallybook.rows.system import only
+from tallybook.rows.system import select_columns
 from tallybook.storage.damage import failed_read
 from tallybook.storage.diagnose import diagnose, diagnose_csv
 from tallybook.storage.failure import SPARK_ERRORS, causes, is_csv_fault, reason, refused_colon
@@ -73,7 +72,7 @@ def is_about_values(error: Exception) -> bool:
 
 
 def _of_step(problem: Problem, step: Step | None) -> Problem:
-    return problem if step is None else step.own(problem)
+    return problem if step is None else step.attribute(problem)
 
 
 def _of_facts(raised: dict[str, str], pipeline: Pipeline, at: Step | None) -> Problem:
@@ -137,28 +136,38 @@ class _Blame:
     pipeline: Pipeline
 
     def find(self, at: Step | None) -> Problem | None:
-        """Looks at what the failed job needed. Where that is found innocent, the job kept its frame: at all columns."""
-        steps = list(self.pipeline.steps)
-        steps = steps[: steps.index(at) + 1] if at in steps else steps
-        stages = [self.pipeline.first(self.pipeline.applying)]
+        """Looks at what the failed job needed. If that does not fail, the job kept its frame: looks at all columns.
+
+        At first only rows that are never deleted count: what an operation without a selector sets is overwritten.
+        """
+        until = self.pipeline.steps.index(at) + 1 if at in self.pipeline.steps else len(self.pipeline.steps)
+        last = self.pipeline.steps[until - 1] if until else None
+        steps = [step for step in self.pipeline.steps[:until] if step.publishes is None]
+        stages = [self.pipeline.first(self.pipeline.build_context)]
         for step in steps:
             stages.append(self.pipeline.after(step, *stages[-1]))
         all_columns = [frozenset(frame.columns) for frame, _ in stages]
-        return self._among(steps, stages, needed_columns(steps, self.pipeline.schema)) or self._among(
-            steps, stages, all_columns
+        publishing = last if last is not None and last.publishes is not None else None
+        wanted = publishing.needs((), all_active=True) if publishing else all_columns[-1]
+        return self._among(steps, publishing, stages, live_columns(steps, wanted, active_only=True)) or self._among(
+            steps, publishing, stages, all_columns
         )
 
     def _among(
-        self, steps: Sequence[Step], stages: Sequence[tuple[DataFrame, Applying]], needed: Sequence[frozenset[str]]
+        self,
+        steps: Sequence[Step],
+        publishing: Step | None,
+        stages: Sequence[tuple[DataFrame, BuildContext]],
+        needed: Sequence[frozenset[str]],
     ) -> Problem | None:
-        """The step that fails, where only these columns are looked at before, between and after the steps."""
+        """The step that fails, where only these columns are looked at before, between and after the steps; if none
+        does, the one that publishes."""
         frames = [_narrowed(frame, columns) for (frame, _), columns in zip(stages, needed, strict=True)]
         culprit = self._first_failing(frames)
         if culprit == 0:
             return None
         if culprit is None:
-            last = steps[-1] if steps else None
-            return self._expression(last, *stages[-1], needed[-1]) if isinstance(last, OutputStep) else None
+            return self._expression(publishing, *stages[-1], needed[-1]) if publishing else None
         step = steps[culprit - 1]
         error = _failure(frames[culprit])
         known = self._expression(step, *stages[culprit - 1], needed[culprit])
@@ -174,9 +183,9 @@ class _Blame:
             low, high = (low, middle) if _failure(frames[middle]) else (middle + 1, high)
         return low
 
-    def _expression(self, step: Step, before: DataFrame, applying: Applying, needed: frozenset[str]) -> Problem | None:
-        for path, alone in step.alone.items():
-            error = _failure(_narrowed(self._result(alone, before, applying), needed | {DELETED, UPDATED_AT}))
+    def _expression(self, step: Step, before: DataFrame, build: BuildContext, needed: frozenset[str]) -> Problem | None:
+        for path, reduced in step.per_expression.items():
+            error = _failure(_narrowed(self._result(reduced, before, build), needed | {DELETED, UPDATED_AT}))
             if error is not None:
                 place = step.expressions[path].node.span.place
                 text = " ".join(step.expressions[path].node.span.text.split())
@@ -184,15 +193,15 @@ class _Blame:
                 return _of_step(Problem("EvaluationError", message, f"in: {text}", place, path=path), step)
         return None
 
-    def _result(self, step: Step, before: DataFrame, applying: Applying) -> DataFrame:
-        applying = replace(applying, all_stamped=False)  # so that a selector is asked even where nothing is assigned
-        if isinstance(step, OutputStep):
-            return step.projected(before, applying)
-        return step.apply(before, applying)
+    def _result(self, step: Step, before: DataFrame, build: BuildContext) -> DataFrame:
+        build = replace(build, all_stamped=False)  # so that a selector is asked even where nothing is assigned
+        if step.publishes is not None:
+            return step.rows_to_publish(before, build)
+        return step.apply(before, build)
 
 
 def _narrowed(frame: DataFrame, columns: frozenset[str]) -> DataFrame:
-    return only(frame, [name for name in frame.columns if name in columns])
+    return select_columns(frame, [name for name in frame.columns if name in columns])
 
 
 def _failure(frame: DataFrame) -> Exception | None:
@@ -205,7 +214,7 @@ def _failure(frame: DataFrame) -> Exception | None:
 
 
 def _target(step: Step, path: str) -> str:
-    column = step.column_at(path)
+    column = step.column_by_path.get(path)
     return f"column '{column}': " if column else ""
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -14,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from tallybook.engine.facts import RunFacts
+from tallybook.engine.context import RunContext
 from tallybook.engine.pipeline import Pipeline
 from tallybook.engine.session import check_session
 from tallybook.errors import UsageError, ValidationError
@@ -25,7 +26,8 @@ from tallybook.model.dataset import Dataset, Table, TemporalMode
 from tallybook.model.location import Location
 from tallybook.model.period import GREGORIAN, Calendar, Period
 from tallybook.operations.base import Operation
-from tallybook.operations.output import OutputStep
+from tallybook.operations.flow import publications
+from tallybook.operations.registry import follow
 from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import bind_project
 from tallybook.project.catalog import Catalog
@@ -33,7 +35,13 @@ from tallybook.project.model import AnyOperation, ProjectHead
 from tallybook.rows.ids import POSITION
 from tallybook.source import path_text
 
-_OPERATIONS: TypeAdapter[tuple[AnyOperation, ...]] = TypeAdapter(tuple[AnyOperation, ...])
+
+@cache
+def _operations() -> TypeAdapter[tuple[Operation, ...]]:
+    return TypeAdapter(tuple[AnyOperation, ...])
+
+
+follow(_operations.cache_clear)
 
 
 @dataclass(frozen=True)
@@ -96,15 +104,15 @@ def apply_operations(
     bound = bind_project(head, _read(operations), Catalog.of(datasets))
     if bound.problems:
         raise ValidationError(bound.problems)
-    if any(isinstance(step, OutputStep) for step in bound.steps):
+    if publications(bound.steps):
         raise UsageError("operations on a frame cannot have an output", "write the frame that comes back")
     assert bound.input is not None and bound.schema is not None
-    facts = RunFacts("apply", span, as_of or span.start_date, moment, int(moment.timestamp() * 1000))
+    context = RunContext("apply", span, as_of or span.start_date, moment, int(moment.timestamp() * 1000))
     tables = FrameTables(
         {(name, datasets[name].main_table.name): conformed(each, datasets[name]) for name, each in given.items()},
         span.identifier,
     )
-    pipeline = _LazyPipeline(frame.sparkSession, bound.input, bound.schema, bound.steps, facts, tables)
+    pipeline = _LazyPipeline(frame.sparkSession, bound.input, bound.schema, bound.steps, context, tables)
     return pipeline.run(lambda _step, _frame: None)
 
 
@@ -114,7 +122,7 @@ def _read(operations: Sequence[Operation | Mapping[str, Any]]) -> tuple[Operatio
         for operation in operations
     ]
     try:
-        return _OPERATIONS.validate_python(bodies, strict=False)
+        return _operations().validate_python(bodies, strict=False)
     except PydanticError as error:
         first = error.errors()[0]
         raise UsageError(

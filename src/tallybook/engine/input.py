@@ -4,52 +4,52 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from tallybook.engine.facts import RunFacts
+from tallybook.engine.context import RunContext
 from tallybook.engine.tables import Tables
 from tallybook.model.columns import DELETED, INTEGER, ROW_ID
 from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION, RowIds
-from tallybook.rows.system import is_active, kept, shaped, untouched
+from tallybook.rows.system import input_system_columns, is_active, select_typed, untouched
 from tallybook.rows.temporal import of_period
 
 
 def input_rows(
-    source: SourceTable, schema: WorkingSchema, tables: Tables, facts: RunFacts, ids: RowIds
+    source: SourceTable, schema: WorkingSchema, tables: Tables, context: RunContext, ids: RowIds
 ) -> tuple[DataFrame, frozenset[str]]:
     """The working dataset before the first operation, deleted rows in it; and the columns that came with the data."""
-    frame = _current(source, tables, facts)
-    values = untouched(schema.business) | _system(frame, source, facts, ids)
-    return shaped(frame, schema.columns, values), frozenset(frame.columns)
+    frame = _current(source, tables, context)
+    values = untouched(schema.business) | _system(frame, source, context, ids)
+    return select_typed(frame, schema.columns, values), frozenset(frame.columns)
 
 
-def other_rows(source: SourceTable, tables: Tables, facts: RunFacts, ids: RowIds) -> DataFrame:
+def other_rows(source: SourceTable, tables: Tables, context: RunContext, ids: RowIds) -> DataFrame:
     """Rows of a joined, looked-up or appended table: those that are not deleted; with position and id where they are
     numbered."""
-    frame = _current(source, tables, facts)
+    frame = _current(source, tables, context)
     business = source.table.business_types
-    values = untouched(business) | _system(frame, source, facts, ids)
+    values = untouched(business) | _system(frame, source, context, ids)
     columns = {**business, **source.table.system_types}
     if POSITION in frame.columns:
         columns[POSITION] = INTEGER
         values[POSITION] = sql.name(POSITION)
     else:
         del columns[ROW_ID]
-    rows = shaped(frame, columns, values)
+    rows = select_typed(frame, columns, values)
     rows = rows.filter(is_active()) if DELETED in frame.columns else rows
     return rows.coalesce(1) if tables.is_small(source) else rows
 
 
-def _current(source: SourceTable, tables: Tables, facts: RunFacts) -> DataFrame:
-    return of_period(tables.rows(source), source.table, tables.periods(source), facts.as_of)
+def _current(source: SourceTable, tables: Tables, context: RunContext) -> DataFrame:
+    return of_period(tables.rows(source), source.table, tables.periods(source), context.as_of)
 
 
-def _system(frame: DataFrame, source: SourceTable, facts: RunFacts, ids: RowIds) -> dict[str, str]:
-    return kept(
+def _system(frame: DataFrame, source: SourceTable, context: RunContext, ids: RowIds) -> dict[str, str]:
+    return input_system_columns(
         frame.columns,
         ids.of_rows(0),
         source.dataset.id,
         source.table.name,
-        facts.period.identifier,
-        sql.moment(facts.timestamp, sql.name(POSITION) if POSITION in frame.columns else None),
+        context.period.identifier,
+        sql.moment(context.timestamp, sql.name(POSITION) if POSITION in frame.columns else None),
     )

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from tallybook.engine.facts import RunFacts
+from tallybook.engine.context import RunContext
 from tallybook.engine.failures import explain_failure
 from tallybook.engine.pipeline import Listener, Pipeline
 from tallybook.errors import RunError, fail
@@ -25,9 +25,9 @@ from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import INTEGER, ColumnType
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
-from tallybook.operations.aggregate import AggregateStep
 from tallybook.operations.base import Step
-from tallybook.operations.output import OutputStep
+from tallybook.operations.flow import source_tables
+from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import BoundProject
 from tallybook.rows import sql
@@ -105,15 +105,14 @@ class LocalEngine:
     def evaluate(
         self,
         bound: BoundProject,
-        facts: RunFacts,
+        context: RunContext,
         given: Mapping[Key, GivenRows | Location],
         within: Mapping[Key, Sequence[str]],
     ) -> Evaluated:
         """What a checked project comes to. Nothing is written; RunError says what went wrong."""
         assert bound.input is not None and bound.schema is not None
-        sources = [bound.input, *(source for step in bound.steps for source in step.sources)]
-        tables = LocalTables(self, given, within, sources)
-        pipeline = _LocalPipeline(self.spark, bound.input, bound.schema, bound.steps, facts, tables)
+        tables = LocalTables(self, given, within, source_tables(bound.input, bound.steps))
+        pipeline = _LocalPipeline(self.spark, bound.input, bound.schema, bound.steps, context, tables)
         capture = _Capture()
         try:
             frame = pipeline.run(capture.write, capture)
@@ -149,8 +148,8 @@ class _Capture(Listener):
     def started(self, step: Step) -> None:
         self.current = step
 
-    def write(self, step: OutputStep, frame: DataFrame) -> None:
-        self.outputs[step.seq] = collected(frame)
+    def write(self, output: Publication, frame: DataFrame) -> None:
+        self.outputs[output.seq] = collected(frame)
 
 
 class _LocalPipeline(Pipeline):
@@ -160,7 +159,8 @@ class _LocalPipeline(Pipeline):
     """
 
     def keeps(self, index: int, forked: bool) -> bool:
-        return isinstance(self.steps[index], OutputStep | AggregateStep)
+        step = self.steps[index]
+        return step.publishes is not None or step.forks
 
     def keep(self, frame: DataFrame, columns: Mapping[str, ColumnType]) -> DataFrame:
         return local_frame(self.spark, {name: columns[name] for name in frame.columns}, collected(frame))

@@ -14,23 +14,21 @@ from functools import cache
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from tallybook.engine.facts import RunFacts
+from tallybook.engine.context import RunContext
 from tallybook.engine.input import input_rows, other_rows
 from tallybook.engine.tables import Tables
 from tallybook.expressions.compile import Compiler
 from tallybook.model.columns import DELETED, UPDATED_AT, ColumnType
-from tallybook.operations.aggregate import AggregateStep
-from tallybook.operations.base import Applying, Step
-from tallybook.operations.delete import DeleteStep
-from tallybook.operations.output import OutputStep
+from tallybook.operations.base import BuildContext, Step
+from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.rows.ids import RowIds
-from tallybook.rows.system import only
+from tallybook.rows.system import select_columns
 
 CUT_EVERY = 20
 """Operations after which a chain is cut."""
 
-Write = Callable[[OutputStep, DataFrame], None]
+Write = Callable[[Publication, DataFrame], None]
 """Writes the rows of an output."""
 
 
@@ -52,32 +50,32 @@ class Pipeline:
     input: SourceTable
     schema: WorkingSchema
     steps: Sequence[Step]
-    facts: RunFacts
+    context: RunContext
     tables: Tables
     _kept: list[DataFrame] = field(default_factory=list)
 
     @property
-    def applying(self) -> Applying:
+    def build_context(self) -> BuildContext:
         """What steps build with: the run's constants as columns, and each other table loaded once."""
-        ids = RowIds(self.facts.epoch_ms, {0: 0} | {step.seq: rank for rank, step in enumerate(self.steps, 1)})
-        load = cache(lambda source: other_rows(source, self.tables, self.facts, ids))
-        compiler = Compiler(self.facts.timestamp, self.facts.period.identifier)
-        return Applying(compiler, self.facts.timestamp, ids, load, self.input)
+        ids = RowIds(self.context.epoch_ms, {0: 0} | {step.seq: rank for rank, step in enumerate(self.steps, 1)})
+        load = cache(lambda source: other_rows(source, self.tables, self.context, ids))
+        compiler = Compiler(self.context.timestamp, self.context.period.identifier)
+        return BuildContext(compiler, self.context.timestamp, ids, load, self.input)
 
-    def first(self, applying: Applying) -> tuple[DataFrame, Applying]:
+    def first(self, build: BuildContext) -> tuple[DataFrame, BuildContext]:
         """The working dataset before any operation, and what is known of all its rows."""
-        frame, came = input_rows(self.input, self.schema, self.tables, self.facts, applying.ids)
-        return frame, replace(applying, all_active=DELETED not in came, all_stamped=UPDATED_AT not in came)
+        frame, came = input_rows(self.input, self.schema, self.tables, self.context, build.ids)
+        return frame, replace(build, all_active=DELETED not in came, all_stamped=UPDATED_AT not in came)
 
-    def after(self, step: Step, frame: DataFrame, applying: Applying) -> tuple[DataFrame, Applying]:
+    def after(self, step: Step, frame: DataFrame, build: BuildContext) -> tuple[DataFrame, BuildContext]:
         """The working dataset after a step, and what is known of all its rows then."""
-        known = replace(applying, all_active=applying.all_active and not isinstance(step, DeleteStep))
-        return step.apply(frame, applying), known
+        known = replace(build, all_active=build.all_active and not step.deletes_rows)
+        return step.apply(frame, build), known
 
     def run(self, write: Write, listener: Listener | None = None) -> DataFrame:
         """Runs every step in order, writing outputs as they come; returns the final working dataset."""
         listener = listener or Listener()
-        frame, applying = self.first(self.applying)
+        frame, build = self.first(self.build_context)
         forked = False
         depth = 0
         for index, step in enumerate(self.steps):
@@ -87,14 +85,14 @@ class Pipeline:
                 frame, forked, depth = self.keep(frame, step.before.columns), False, 0
             elif depth >= CUT_EVERY:
                 frame, forked, depth = frame.localCheckpoint(eager=False), False, 0
-            if isinstance(step, OutputStep):
-                write(step, step.projected(frame, applying))
+            if step.publishes is not None:
+                write(step.publishes, step.rows_to_publish(frame, build))
             else:
-                frame, applying = self.after(step, frame, applying)
+                frame, build = self.after(step, frame, build)
                 depth += 1
-                forked = forked or isinstance(step, AggregateStep)
+                forked = forked or step.forks
             listener.finished(step, time.monotonic() - begun)
-        return only(frame, self.last.columns)
+        return select_columns(frame, self.last.columns)
 
     @property
     def last(self) -> WorkingSchema:
@@ -104,9 +102,9 @@ class Pipeline:
     def keeps(self, index: int, forked: bool) -> bool:
         """Whether the frame before a step is kept: it is written and used again, or summarised once more."""
         step = self.steps[index]
-        if isinstance(step, OutputStep):
-            return any(isinstance(later, OutputStep) for later in self.steps[index + 1 :])
-        return forked and isinstance(step, AggregateStep)
+        if step.publishes is not None:
+            return any(later.publishes is not None for later in self.steps[index + 1 :])
+        return forked and step.forks
 
     def keep(self, frame: DataFrame, _columns: Mapping[str, ColumnType]) -> DataFrame:
         """The same rows, computed once however often they are used."""

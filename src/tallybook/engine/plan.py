@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tallybook.engine.facts import RunFacts
+from tallybook.engine.context import RunContext
 from tallybook.errors import RunError, ValidationError, fail
 from tallybook.model.location import Location
-from tallybook.operations.append import AppendStep
 from tallybook.operations.base import Step
-from tallybook.operations.output import OutputStep
+from tallybook.operations.flow import publications, source_tables, tables_without_positions
+from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.project.bind import BoundProject
 from tallybook.rows.ids import MAX_STEPS
 
 Locate = Callable[[SourceTable], tuple[Location, ...]]
-Destine = Callable[[OutputStep, SourceTable], Location]
+Destine = Callable[[Publication, SourceTable], Location]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Plan:
 
     project_id: str
     project_version: int
-    facts: RunFacts
+    context: RunContext
     input: SourceTable
     schema: WorkingSchema
     steps: tuple[Step, ...]
@@ -36,35 +36,37 @@ class Plan:
     """What a user should know before the run."""
 
     @property
-    def unnumbered(self) -> frozenset[SourceTable]:
-        """Tables whose rows get no id, because they are joined only: no expression can read the id of a joined row."""
-        rows_of = {self.input} | {step.source for step in self.steps if isinstance(step, AppendStep)}
-        return frozenset(self.locations) - rows_of
+    def outputs(self) -> tuple[Publication, ...]:
+        """What the run publishes, in order."""
+        return publications(self.steps)
+
+    @property
+    def tables_without_positions(self) -> frozenset[SourceTable]:
+        """The tables whose rows get no id."""
+        return tables_without_positions(self.input, self.steps)
 
 
-def make_plan(bound: BoundProject, facts: RunFacts, locate: Locate, destine: Destine) -> Plan:
+def make_plan(bound: BoundProject, context: RunContext, locate: Locate, destine: Destine) -> Plan:
     """Resolves every place a checked project reads and writes."""
     if bound.problems:
         raise ValidationError(bound.problems)
     assert bound.input is not None and bound.schema is not None
     if len(bound.steps) > MAX_STEPS:
         raise fail("InvalidArguments", f"a project has at most {MAX_STEPS} operations, this one {len(bound.steps)}")
-    sources = dict.fromkeys([bound.input, *(source for step in bound.steps for source in step.sources)])
-    outputs = (step for step in bound.steps if isinstance(step, OutputStep))
     return Plan(
         project_id=bound.head.id,
         project_version=bound.head.version,
-        facts=facts,
+        context=context,
         input=bound.input,
         schema=bound.schema,
         steps=bound.steps,
-        locations={source: locate(source) for source in sources},
-        destinations={step.seq: _destined(step, bound.input, destine) for step in outputs},
+        locations={source: locate(source) for source in source_tables(bound.input, bound.steps)},
+        destinations={output.seq: _destined(output, bound.input, destine) for output in publications(bound.steps)},
     )
 
 
-def _destined(step: OutputStep, input: SourceTable, destine: Destine) -> Location:
+def _destined(output: Publication, input: SourceTable, destine: Destine) -> Location:
     try:
-        return destine(step, input)
+        return destine(output, input)
     except RunError as error:
-        raise RunError(map(step.own, error.problems)) from error
+        raise RunError(map(output.attribute, error.problems)) from error

@@ -51,13 +51,13 @@ class LocatedTables:
     locations: Mapping[SourceTable, tuple[Location, ...]]
     period: Period
     calendar: Calendar
-    unnumbered: Collection[SourceTable] = ()
-    """Tables whose positions nobody needs."""
+    without_positions: Collection[SourceTable] = ()
+    """Tables whose rows need no position, because they get no id."""
 
     @classmethod
     def of(cls, spark: SparkSession, plan: Plan, calendar: Calendar) -> LocatedTables:
         """The tables a plan reads."""
-        return cls(spark, plan.locations, plan.facts.period, calendar, plan.unnumbered)
+        return cls(spark, plan.locations, plan.context.period, calendar, plan.tables_without_positions)
 
     def rows(self, source: SourceTable) -> DataFrame:
         return self._opened[source].result()
@@ -71,7 +71,7 @@ class LocatedTables:
     def _open(self, source: SourceTable) -> DataFrame:
         within = self.periods(source)
         places = [place if place.period in within else replace(place, period=None) for place in self.locations[source]]
-        return read_all(self.spark, places, source.table, numbered=source not in self.unnumbered)
+        return read_all(self.spark, places, source.table, numbered=source not in self.without_positions)
 
     def periods(self, source: SourceTable) -> Sequence[str]:
         """The parts the place was expanded to, else the run's own period.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -9,17 +10,10 @@ from pydantic import AliasChoices, Field
 
 from tallybook.expressions.check import Typed
 from tallybook.model.columns import ROW_ID, UNKNOWN, ColumnType
-from tallybook.operations.base import (
-    Applying,
-    Binding,
-    Operation,
-    Step,
-    check_column_name,
-    type_of_new_column,
-    why_not_assignable,
-)
+from tallybook.operations.base import BuildContext, Operation, Step
+from tallybook.operations.binding import Binding, check_column_name, type_of_new_column, why_not_assignable
 from tallybook.operations.grouping import BoundGrouping, Grouping, bind_grouping, grouped, sums_integers
-from tallybook.operations.lookups import with_lookups
+from tallybook.operations.lookups import join_lookups
 from tallybook.operations.schema import WorkingSchema
 
 if TYPE_CHECKING:
@@ -28,6 +22,34 @@ if TYPE_CHECKING:
 
 class Aggregate(Operation, type="aggregate"):
     """Appends a summary row per group of the selected rows."""
+
+    reference: ClassVar[str] = """
+    Adds one summary row for each group of the selected rows. The rows themselves stay.
+
+    ```yaml
+    operations:
+      - seq: 20
+        name: Totals by region
+        type: aggregate
+        arguments:
+          group_by: [_period, region]
+          aggregations:
+            - {column: total_amount, expression: SUM(amount)}
+            - {column: average_amount, expression: SUM(amount) / COUNT(*)}
+    ```
+
+    {arguments}
+
+    - A summary row has the group's columns, the results and system columns; everything else is NULL. Its
+      `_operation_seq` is that of the operation, by which later operations tell totals from details.
+    - A system column in `group_by` carries the group's key: a summary by `_labels` has those labels, one by
+      `_source_dataset_id` names that dataset, one by `_operation_seq` looks like a row of that operation. Only
+      `_row_id` is always new.
+    - NULL is a group of its own. No rows in, no rows out.
+    - Every aggregation contains an [aggregate function](functions.md#aggregates), and may combine several. Result
+      columns that are new are added to the working dataset; for existing ones the rule of `update` holds.
+    - A sum of integers is an integer when it goes into an integer column, else a decimal.
+    """
 
     type: Literal["aggregate"]
     arguments: Grouping = Field(validation_alias=AliasChoices("arguments", "parameters"))
@@ -74,40 +96,44 @@ class AggregateStep(Step):
     grouping: BoundGrouping
 
     @property
-    def expressions(self) -> dict[str, Typed]:
-        results = enumerate(self.grouping.results.values())
-        return super().expressions | {f"arguments.aggregations[{i}].expression": typed for i, typed in results}
+    def expressions(self) -> Mapping[str, Typed]:
+        return {**super().expressions, **self.grouping.expressions("arguments")}
 
     @property
-    def alone(self) -> dict[str, Step]:
+    def adds(self) -> Mapping[str, str | None]:
+        return self.grouping.columns("arguments")
+
+    @property
+    def keys(self) -> frozenset[str]:
+        return super().keys | {key.column for key in self.grouping.keys}
+
+    @property
+    def per_expression(self) -> dict[str, Step]:
         from tallybook.operations.delete import DeleteStep
 
-        results = self.grouping.alone("arguments").items()
+        results = self.grouping.per_expression("arguments").items()
         selecting = DeleteStep(self.seq, self.name, self.selector, self.before, self.before)
-        return selecting.alone | {path: replace(self, grouping=grouping) for path, grouping in results}
+        return selecting.per_expression | {path: replace(self, grouping=grouping) for path, grouping in results}
 
-    def column_at(self, path: str) -> str | None:
-        return self.grouping.column_at(path, "arguments")
-
-    def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
+    def apply(self, frame: DataFrame, build: BuildContext) -> DataFrame:
         """Adds the summary rows. A system column that is grouped by carries its key; only `_row_id` is always new,
         because no two rows may have the same one."""
         from tallybook.rows import sql
         from tallybook.rows.ids import hash_of
-        from tallybook.rows.system import added, fresh, untouched
+        from tallybook.rows.system import added, new_system_columns, untouched
 
-        beside = with_lookups(frame, self, applying)
-        chosen = applying.chosen(self.selector)
-        rows = beside if chosen is None else beside.filter(chosen)
-        summary = grouped(rows, self.grouping, self.after.columns, applying.compiler)
+        joined = join_lookups(frame, self, build)
+        chosen = build.chosen(self.selector)
+        rows = joined if chosen is None else joined.filter(chosen)
+        summary = grouped(rows, self.grouping, self.after.columns, build.compiler)
         keys = [key.column for key in self.grouping.keys]
-        made = fresh(
+        made = new_system_columns(
             self.seq,
-            applying.ids.of_groups(self.seq, keys),
-            applying.input.dataset.id,
-            applying.input.table.name,
+            build.ids.of_groups(self.seq, keys),
+            build.input.dataset.id,
+            build.input.table.name,
             sql.NULL,
-            sql.moment(applying.timestamp, hash_of(keys)),
+            sql.moment(build.timestamp, hash_of(keys)),
         )
         own = untouched([*self.grouping.results, *(key for key in keys if key != ROW_ID)])
         return added(frame, summary, self.after.columns, made | own)

@@ -14,9 +14,9 @@ from tallybook.expressions.scope import Scope
 from tallybook.model.base import Entity, Expression
 from tallybook.model.columns import PERIOD, RESERVED, UNKNOWN, ColumnType, why_reserved
 from tallybook.model.dataset import DatasetRef
-from tallybook.operations.base import Applying, Binding, Operation, Step, why_not_assignable
+from tallybook.operations.base import BuildContext, Operation, Step
+from tallybook.operations.binding import Binding, why_not_assignable
 from tallybook.operations.grouping import BoundGrouping, Grouping, bind_grouping, grouped, sums_integers
-from tallybook.operations.schema import SourceTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,6 +36,34 @@ class AppendArguments(Entity):
 
 class Append(Operation, type="append"):
     """Adds rows of another dataset."""
+
+    reference: ClassVar[str] = """
+    Adds rows of another dataset.
+
+    ```yaml
+    operations:
+      - seq: 30
+        name: Budget by region
+        type: append
+        arguments:
+          source: {dataset_id: budgets}
+          source_selector: budget_version = "final"
+          aggregation:
+            group_by: [region]
+            aggregations:
+              - {column: amount, expression: SUM(amount)}
+    ```
+
+    {arguments}
+
+    - The rows are those of the source's main table after the temporal filter, then `source_selector`, then
+      `aggregation`.
+    - Every business column that results must exist in the working dataset with a fitting type, else `ColumnMismatch`
+      names all that do not. Columns the source lacks are NULL. No rows is fine.
+    - System columns of the source are not taken over, except `_period`; this holds for an `aggregation` that groups by
+      them, too.
+    - An append has no `selector`: there are no working rows to choose from.
+    """
 
     type: Literal["append"]
     arguments: AppendArguments = Field(validation_alias=AliasChoices("arguments", "parameters"))
@@ -82,9 +110,8 @@ class Append(Operation, type="append"):
             if reason := why_reserved(name):
                 binding.report("SystemColumn", f"{reason} and cannot be set", *places[name], hint="choose another name")
         _check_alignment(incoming, grouping, places, binding)
-        return AppendStep(
-            self.seq, self.name, None, binding.before, binding.before, source, condition, grouping, incoming
-        )
+        schema = binding.before
+        return AppendStep(self.seq, self.name, None, schema, schema, condition, grouping, incoming, appends=source)
 
 
 def _results(grouping: BoundGrouping) -> dict[str, ColumnType]:
@@ -138,58 +165,60 @@ class AppendStep(Step):
 
     type: ClassVar[str] = "append"
 
-    source: SourceTable
     condition: Typed | None
     grouping: BoundGrouping | None
     incoming: Mapping[str, ColumnType]
+    """The business columns that the appended rows fill."""
 
     @property
-    def expressions(self) -> dict[str, Typed]:
-        found = {} if self.condition is None else {"arguments.source_selector": self.condition}
-        results = enumerate(self.grouping.results.values()) if self.grouping else ()
-        return found | {f"arguments.aggregation.aggregations[{i}].expression": typed for i, typed in results}
+    def expressions(self) -> Mapping[str, Typed]:
+        condition = {} if self.condition is None else {"arguments.source_selector": self.condition}
+        return condition | (self.grouping.expressions("arguments.aggregation") if self.grouping else {})
 
     @property
-    def alone(self) -> dict[str, Step]:
-        choosing: dict[str, Step] = dict.fromkeys(super().alone, replace(self, grouping=None, incoming={}))
+    def adds(self) -> Mapping[str, str | None]:
+        results = self.grouping.columns("arguments.aggregation") if self.grouping else {}
+        return {name: results.get(name) for name in self.incoming}
+
+    @property
+    def keys(self) -> frozenset[str]:
+        return frozenset(key.column for key in self.grouping.keys) if self.grouping else frozenset(self.incoming)
+
+    @property
+    def per_expression(self) -> dict[str, Step]:
+        choosing: dict[str, Step] = dict.fromkeys(super().per_expression, replace(self, grouping=None, incoming={}))
         if self.grouping is None:
             return choosing
-        results = self.grouping.alone("arguments.aggregation").items()
+        results = self.grouping.per_expression("arguments.aggregation").items()
         keys = {key.column: self.incoming[key.column] for key in self.grouping.keys if key.column in self.incoming}
         return choosing | {
             path: replace(self, grouping=one, incoming=keys | {name: self.incoming[name] for name in one.results})
             for path, one in results
         }
 
-    @property
-    def sources(self) -> tuple[SourceTable, ...]:
-        return (self.source,)
-
-    def column_at(self, path: str) -> str | None:
-        return self.grouping.column_at(path, "arguments.aggregation") if self.grouping else None
-
-    def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
+    def apply(self, frame: DataFrame, build: BuildContext) -> DataFrame:
         from tallybook.rows import sql
         from tallybook.rows.ids import POSITION, hash_of
-        from tallybook.rows.system import added, fresh
+        from tallybook.rows.system import added, new_system_columns
 
-        compiler = applying.compiler
-        rows = applying.load(self.source)
+        assert self.appends is not None
+        compiler = build.compiler
+        rows = build.load(self.appends)
         if self.condition is not None:
             rows = rows.filter(compiler.column(self.condition))
-        ids, number, period = applying.ids.of_rows(self.seq), sql.name(POSITION), PERIOD
+        ids, number, period = build.ids.of_rows(self.seq), sql.name(POSITION), PERIOD
         if self.grouping is not None:
             keys = [key.column for key in self.grouping.keys]
             rows = grouped(rows, self.grouping, self.before.columns, compiler)
-            ids, number = applying.ids.of_groups(self.seq, keys), hash_of(keys)
+            ids, number = build.ids.of_groups(self.seq, keys), hash_of(keys)
             period = PERIOD if PERIOD in keys else sql.text(compiler.period)
-        made = fresh(
+        made = new_system_columns(
             self.seq,
             ids,
-            self.source.dataset.id,
-            self.source.table.name,
+            self.appends.dataset.id,
+            self.appends.table.name,
             period,
-            sql.moment(applying.timestamp, number),
+            sql.moment(build.timestamp, number),
         )
         columns = self.after.columns
         incoming = {name: sql.typed(sql.name(name), columns[name]) for name in self.incoming}

@@ -1,32 +1,31 @@
-"""The contract of an operation, and the registry of all of them.
+"""The contract of operations and of the steps they become.
 
 An operation is a frozen entity read from YAML. `bind` checks it against the working schema and returns a step: plain
-data with typed expressions, which a plan lists, an explainer prints and `Step.apply` turns into Spark columns.
+data with typed expressions, which a plan lists, an explainer prints and `Step.apply` turns into Spark columns. A step
+says what flows through it, so nobody asks for its class; `flow` answers questions about several of them.
 Nothing here runs a Spark action.
 """
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AliasChoices, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from tallybook.errors import PROBLEM_TYPES, Problem, ProblemError
-from tallybook.expressions.check import Checker, Typed, cast_to, condition_hint
-from tallybook.expressions.parse import parse
-from tallybook.expressions.reads import tables_read
-from tallybook.expressions.scope import Scope
-from tallybook.expressions.selectors import parse_selector
-from tallybook.model.base import IDENTIFIER_PATTERN, Entity, Expression, Id, NonEmpty, Text
-from tallybook.model.columns import BOOLEAN, NULL, UNKNOWN, UPDATED_AT, ColumnType, folded, why_reserved
-from tallybook.model.dataset import Dataset, DatasetRef
-from tallybook.operations.schema import LookupTable, SourceTable, WorkingSchema
-from tallybook.source import Place, SourceText, path_text
+from tallybook.errors import PROBLEM_TYPES, Problem
+from tallybook.expressions.check import Typed
+from tallybook.expressions.reads import columns_read, tables_read
+from tallybook.model.base import Entity, Expression, Id, NonEmpty, Text
+from tallybook.model.columns import DELETED, UPDATED_AT
+from tallybook.model.dataset import DatasetRef
+from tallybook.operations.binding import Binding
+from tallybook.operations.publication import Publication
+from tallybook.operations.registry import register
+from tallybook.operations.schema import JoinedTable, LookupTable, SourceTable, WorkingSchema
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -35,10 +34,6 @@ if TYPE_CHECKING:
 
     from tallybook.expressions.compile import Compiler
     from tallybook.rows.ids import RowIds
-
-OPERATIONS: dict[str, type[Operation]] = {}
-"""Every operation under its type name."""
-
 
 MAX_SEQ = 2**31 - 1
 
@@ -52,6 +47,10 @@ def _seq(value: Any) -> Any:
 class Operation(Entity):
     """What all operations share. Subclasses fix `type` and `arguments`."""
 
+    reference: ClassVar[str] = ""
+    """The operation's section of the reference page, in Markdown: what it does, an example, `{arguments}` where the
+    table of its arguments goes, and its rules. Without it the section is the class docstring and the table."""
+
     id: Id | None = None
     seq: Annotated[int, BeforeValidator(_seq, json_schema_input_type=int)] = Field(
         validation_alias=AliasChoices("seq", "order"), description="Execution order; positive, unique, gaps allowed."
@@ -63,10 +62,13 @@ class Operation(Entity):
 
     def __init_subclass__(cls, *, type: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, *, type: str | None = None, **kwargs: Any) -> None:
+        """Registers an operation once its fields are known."""
+        super().__pydantic_init_subclass__(**kwargs)
         if type is not None:
-            if type in OPERATIONS:
-                raise ValueError(f"operation {type} is declared twice")
-            OPERATIONS[type] = cls
+            register(type, cls)
 
     @property
     def datasets(self) -> tuple[DatasetRef, ...]:
@@ -75,114 +77,22 @@ class Operation(Entity):
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The texts in which named selectors may stand."""
+        """The texts in which named selectors may be used."""
         return () if self.selector is None else (self.selector,)
+
+    @property
+    def registers(self) -> str | None:
+        """The id of the dataset it registers."""
+        return None
 
     @abstractmethod
     def bind(self, binding: Binding) -> Step | None:
         """The checked step, or None when problems were reported."""
 
 
-class Catalog(Protocol):
-    """The datasets an operation may name."""
-
-    def find(self, ref: DatasetRef) -> Dataset | Problem | None:
-        """The dataset version meant, or the problem that says why there is none; None when that was said elsewhere."""
-        ...
-
-    def is_open(self, dataset_id: str) -> bool:
-        """Whether the dataset may have columns nobody knows yet."""
-        ...
-
-
-@dataclass
-class Binding:
-    """What an operation is checked against, and where its problems go."""
-
-    operation: Operation
-    before: WorkingSchema
-    catalog: Catalog
-    selectors: Mapping[str, SourceText]
-    locate: Callable[[tuple[str | int, ...]], Place | None] = lambda _path: None
-    text_at: Callable[[tuple[str | int, ...]], SourceText | None] = lambda _path: None
-    path_of: Callable[[tuple[str | int, ...]], tuple[str | int, ...]] = lambda path: path
-    """The path inside the document for one inside the operation."""
-    problems: list[Problem] = field(default_factory=list)
-    after: WorkingSchema | None = None
-    """The schema to go on with where no step could be made; by default the one before."""
-
-    def report(self, type: str, message: str, *path: str | int, hint: str | None = None) -> None:
-        """Notes a problem at a path inside the operation."""
-        self.note(Problem(type, message, hint, self.locate(path)), *path)
-
-    def note(self, problem: Problem, *path: str | int) -> None:
-        """Notes a problem found elsewhere, giving it the operation and path; one in a named selector has its own."""
-        place, inside = self.locate(path), path_text(self.path_of(path))
-        if problem.path is not None:
-            inside = path_text((*self.path_of(())[:-2], problem.path))
-        facts = problem.within(place=place, seq=self.operation.seq, operation=self.operation.name)
-        self.problems.append(replace(facts, path=inside))
-
-    def source_text(self, text: str, path: tuple[str | int, ...]) -> SourceText:
-        """The text of an expression with its places."""
-        written = self.text_at(path)
-        return written if written is not None and written.text == text else SourceText(text, self.locate(path))
-
-    def selector(self) -> Typed | None:
-        """The operation's own selector; None without one, or when it is wrong."""
-        return self.condition(self.operation.selector, self.before.scope(), "selector")
-
-    def condition(self, text: str | None, scope: Scope, *path: str | int, named: bool = True) -> Typed | None:
-        """A checked condition, boolean even if it is a bare NULL; `named` says whether `{{NAME}}` may be used in it."""
-        if text is None and self.text_at(path) is None:
-            return None
-        if text is None or not text.strip():
-            self.report("InvalidSelector", "the selector is blank", *path, hint="leave it out to take all rows")
-            return None
-        source = self.source_text(text, path)
-        read = (lambda: parse_selector(source, self.selectors)) if named else (lambda: parse(source))
-        typed = self._typed(read, Checker(scope), path)
-        if typed is None:
-            return None
-        if typed.type not in (BOOLEAN, NULL):
-            message = f"the condition is {typed.type}, not true or false"
-            place = source.at(0, len(source.text))
-            self.note(Problem("InvalidSelector", message, condition_hint(typed), place), *path)
-            return None
-        return cast_to(typed, BOOLEAN)
-
-    def expression(
-        self, text: str, scope: Scope, *path: str | int, grouped: frozenset[str] | None = None
-    ) -> Typed | None:
-        """A checked value; inside an aggregation `grouped` names the grouped columns."""
-        source = self.source_text(text, path)
-        return self._typed(lambda: parse(source), Checker(scope, grouped), path)
-
-    def _typed(self, read: Callable[[], Any], checker: Checker, path: tuple[str | int, ...]) -> Typed | None:
-        try:
-            typed = checker.check(read())
-        except ProblemError as error:
-            for problem in error.problems:
-                self.note(problem, *path)
-            return None
-        for problem in checker.problems:
-            self.note(problem, *path)
-        return typed
-
-    def dataset(self, ref: DatasetRef, *path: str | int) -> SourceTable | None:
-        """The main table of a dataset the operation names."""
-        found = self.catalog.find(ref)
-        if isinstance(found, Problem):
-            key = "dataset_version" if found.type == "DatasetVersionNotFound" else "dataset_id"
-            self.note(found, *path, key)
-        if not isinstance(found, Dataset):
-            return None
-        return SourceTable(found, found.main_table, self.catalog.is_open(found.id))
-
-
 @dataclass(frozen=True)
-class Applying:
-    """What a step may use to build its part of the plan."""
+class BuildContext:
+    """What a step may use to build its part of the Spark plan."""
 
     compiler: Compiler
     timestamp: datetime
@@ -190,9 +100,9 @@ class Applying:
     load: Callable[[SourceTable], DataFrame]
     input: SourceTable
     all_active: bool = False
-    """No row can be deleted yet, so nobody needs to look."""
+    """True while no row can be deleted, so that no step has to look."""
     all_stamped: bool = False
-    """Every row has the run's timestamp in `_updated_at` already, so setting it again changes nothing."""
+    """True while every row has the run's timestamp in `_updated_at`, so that setting it again changes nothing."""
 
     def chosen(self, selector: Typed | None) -> Column | None:
         """Which rows a selector chooses, for filters and WHEN; None when it is all of them."""
@@ -220,107 +130,153 @@ class Applying:
 
 @dataclass(frozen=True)
 class Step:
-    """A checked operation: data for the plan."""
+    """A checked operation: data for the plan, and what flows through it.
+
+    An operation declares `expressions`, `writes`, `adds`, `keys` and `deletes_rows` beside its code, and gives `joins`,
+    `appends` and `publishes` when it makes the step; the defaults say "nothing". The other questions are answered here,
+    from these declarations alone.
+    """
 
     type: ClassVar[str]
+    deletes_rows: ClassVar[bool] = False
+    """True if it may mark rows as deleted."""
 
     seq: int
     name: str
     selector: Typed | None
     before: WorkingSchema
     after: WorkingSchema
+    joins: tuple[JoinedTable, ...] = field(default=(), kw_only=True)
+    """The tables that it joins itself, beside the lookups of the input dataset."""
+    appends: SourceTable | None = field(default=None, kw_only=True)
+    """The table whose rows become working rows. Its expressions and keys then read that table, not the working rows."""
+    publishes: Publication | None = field(default=None, kw_only=True)
+    """What it writes outside the working dataset. `rows_to_publish` builds the rows."""
 
     @property
-    def expressions(self) -> dict[str, Typed]:
+    def expressions(self) -> Mapping[str, Typed]:
         """Everything it evaluates, by the path of its text inside the operation."""
         return {} if self.selector is None else {"selector": self.selector}
 
     @property
+    def writes(self) -> Mapping[str, str | None]:
+        """The columns that it sets on rows that exist, each with the path of the expression that gives the value.
+
+        None means that the value is a constant and the selector alone decides which rows get it.
+        """
+        return {}
+
+    @property
+    def adds(self) -> Mapping[str, str | None] | None:
+        """The columns it fills on the rows that it adds, like `writes`; None if it adds no rows.
+
+        A column without an expression is taken over from the rows it reads. The other business columns are NULL.
+        """
+        return None
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The columns that it reads outside expressions: the keys of lookups and of groups."""
+        return frozenset(own for lookup in self.lookups for own, _theirs in lookup.pairs)
+
+    @property
+    def per_expression(self) -> dict[str, Step]:
+        """The step reduced to one of its expressions each, by path. The one that fails has the failing expression."""
+        return dict.fromkeys(self.expressions, self)
+
+    @abstractmethod
+    def apply(self, frame: DataFrame, build: BuildContext) -> DataFrame:
+        """The working dataset after it."""
+
+    def rows_to_publish(self, frame: DataFrame, build: BuildContext) -> DataFrame:
+        """The rows and columns of `publishes`."""
+        raise NotImplementedError(f"{self.type} publishes nothing")
+
+    @property
+    def adds_rows(self) -> bool:
+        return self.adds is not None
+
+    @property
+    def forks(self) -> bool:
+        """True if it reads the working rows twice: as they are, and to make other rows of them."""
+        return self.adds_rows and self.appends is None
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The working columns that its expressions read, and its keys."""
+        return frozenset() if self.appends is not None else self._bare_columns(self.expressions.values())
+
+    def needs(self, wanted: Collection[str], *, all_active: bool = False) -> frozenset[str]:
+        """The working columns needed before it to have the `wanted` ones after it, and what it publishes.
+
+        `all_active` says that no row is deleted before it. Only then does an operation without a selector set its
+        columns on every row, so that their earlier values are not needed; and only then can it do without `_deleted`.
+        """
+        needed = set(wanted)
+        if self.appends is None:
+            unwanted = {path for path, column in self.column_by_path.items() if column not in needed}
+            used = [typed for path, typed in self.expressions.items() if path not in unwanted]
+            needed -= self.overwrites if all_active else frozenset()
+            needed |= self._bare_columns(used)
+            takes_deleted_rows = self.publishes is not None and self.publishes.include_deleted
+            needed |= set() if all_active or takes_deleted_rows else {DELETED}
+        if self.publishes is not None:
+            needed |= set(self.publishes.working_columns.values())
+        return frozenset(needed & self.before.columns.keys())
+
+    @property
+    def overwrites(self) -> frozenset[str]:
+        """The columns it sets on every active row."""
+        return frozenset(column for column, path in self.writes.items() if path is not None and self.selector is None)
+
+    def _bare_columns(self, expressions: Iterable[Typed]) -> frozenset[str]:
+        """The keys, and what expressions read without a table: columns of the working rows, or of `appends`."""
+        read = (column for typed in expressions for column in columns_read(typed))
+        return self.keys | {column.column for column in read if column.table is None}
+
+    @property
+    def column_by_path(self) -> dict[str, str]:
+        """The column that each expression gives the value of."""
+        return {path: column for column, path in {**self.writes, **(self.adds or {})}.items() if path is not None}
+
+    @property
     def lookups(self) -> tuple[LookupTable, ...]:
-        """The lookups its expressions read."""
-        read = {column for typed in self.expressions.values() for column in tables_read(typed)}
+        """The lookups of the input dataset that its expressions read."""
+        read = {table for typed in self.expressions.values() for table in tables_read(typed)}
         return tuple(lookup for alias, lookup in self.before.lookups.items() if alias in read)
 
     @property
-    def sources(self) -> tuple[SourceTable, ...]:
-        """The tables it loads."""
-        return tuple(lookup.source for lookup in self.lookups)
+    def joined(self) -> tuple[LookupTable | JoinedTable, ...]:
+        """The tables whose columns its expressions can read by an alias."""
+        return (*self.lookups, *self.joins)
 
     @property
-    def alone(self) -> dict[str, Step]:
-        """The step reduced to one of its expressions each, by path: whichever fails is the one to blame."""
-        return dict.fromkeys(self.expressions, self)
+    def sources(self) -> tuple[SourceTable, ...]:
+        """The tables it reads beside the working rows."""
+        return (*(table.source for table in self.joined), *(() if self.appends is None else (self.appends,)))
 
-    def column_at(self, path: str) -> str | None:
-        """The column an expression fills."""
-        return None
+    @property
+    def source_columns(self) -> tuple[tuple[SourceTable, frozenset[str]], ...]:
+        """The tables it reads, as in `sources`, each with the columns it reads."""
+        theirs = {lookup.alias: {theirs for _own, theirs in lookup.pairs} for lookup in self.lookups}
+        read = [
+            (table.source, frozenset(self.columns_of(table.alias)) | theirs.get(table.alias, set()))
+            for table in self.joined
+        ]
+        if self.appends is not None:
+            read.append((self.appends, self._bare_columns(self.expressions.values())))
+        return tuple(read)
 
-    def own(self, problem: Problem) -> Problem:
-        """A problem told as this operation's; those of an append have a code."""
-        code = PROBLEM_TYPES[problem.type].append_code if self.type == "append" else None
-        return problem.within(seq=self.seq, operation=self.name, code=code)
+    def columns_of(self, alias: str, *, but_in: Typed | None = None) -> tuple[str, ...]:
+        """The columns of a joined table that its expressions read, in order, leaving out one of the expressions."""
+        read = (column for typed in self.expressions.values() if typed is not but_in for column in columns_read(typed))
+        return tuple(dict.fromkeys(column.column for column in read if column.table == alias))
 
     def join_condition(self, alias: str) -> Typed | None:
-        """The condition of one of its joins, if it has that alias."""
-        return None
+        """The condition of one of its own joins."""
+        return next((join.on for join in self.joins if join.alias == alias), None)
 
-    @abstractmethod
-    def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
-        """The working dataset after it."""
-
-
-def type_of_new_column(binding: Binding, column: str, value: Typed | None, *path: str | int) -> ColumnType:
-    """The type of a column that a value makes; NULL alone has none to give."""
-    if value is None:
-        return UNKNOWN
-    if value.type != NULL:
-        return value.type
-    binding.report(
-        "TypeMismatch",
-        f"NULL alone does not say what type the new column '{column}' has",
-        *path,
-        "expression",
-        hint="say the type: TO_STRING(NULL), TO_DECIMAL(NULL), …",
-    )
-    return UNKNOWN
-
-
-def check_column_name(binding: Binding, name: str, *path: str | int, settable: Collection[str] = ()) -> bool:
-    """Reports a target column that is not an identifier, is a system column other than the `settable` ones, or differs
-    from another column by case only."""
-    if not re.fullmatch(IDENTIFIER_PATTERN, name):
-        binding.report(
-            "InvalidColumnName",
-            f"'{name}' is not a column name",
-            *path,
-            hint="letters, digits and _, not beginning with a digit",
-        )
-        return False
-    if name not in settable and (reason := why_reserved(name)):
-        hint = f"only {', '.join(settable)} can; choose another name" if settable else "choose another name"
-        binding.report("SystemColumn", f"{reason} and cannot be set", *path, hint=hint)
-        return False
-    known = binding.before.columns
-    twin = None if name in known else next((other for other in known if folded(other) == folded(name)), None)
-    if twin is not None:
-        binding.report(
-            "DuplicateColumn", f"'{name}' differs from column '{twin}' by case only", *path, hint=f"write '{twin}'"
-        )
-        return False
-    return True
-
-
-def why_not_assignable(value: ColumnType, target: ColumnType) -> tuple[str, str | None] | None:
-    """The reason (and hint) a value cannot go into an existing column; None when it can."""
-    if value in (NULL, target) or (target.kind == "decimal" and value.is_number):
-        return None
-    if (value.kind, target.kind) == ("date", "timestamp"):
-        return None
-    hint = {
-        ("decimal", "integer"): "make it whole with ROUND(…)",
-        ("string", "integer"): "convert it with TO_INTEGER(…)",
-        ("string", "decimal"): "convert it with TO_DECIMAL(…)",
-        ("string", "date"): "convert it with TO_DATE(…)",
-        ("timestamp", "date"): "take the day with TO_DATE(…)",
-    }.get((value.kind, target.kind), "convert it with TO_STRING(…)" if target.kind == "string" else None)
-    return f"is {target}, but the expression is {value}", hint
+    def attribute(self, problem: Problem) -> Problem:
+        """The problem as one of this operation. Problems of rows that are appended have a code."""
+        code = PROBLEM_TYPES[problem.type].append_code if self.appends is not None else None
+        return problem.within(seq=self.seq, operation=self.name, code=code)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
 from tallybook.model.base import Entity
-from tallybook.model.columns import DELETED
-from tallybook.operations.base import Applying, Binding, Operation, Step
-from tallybook.operations.lookups import with_lookups, with_values
+from tallybook.model.columns import DELETED, UPDATED_AT
+from tallybook.operations.base import BuildContext, Operation, Step
+from tallybook.operations.binding import Binding
+from tallybook.operations.lookups import assign_columns, join_lookups
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,6 +24,20 @@ class DeleteArguments(Entity):
 
 class Delete(Operation, type="delete"):
     """Soft-deletes the selected rows."""
+
+    reference: ClassVar[str] = """
+    Marks the selected rows as deleted. They stay in the working dataset, flagged in `_deleted`.
+
+    ```yaml
+    operations:
+      - seq: 40
+        name: Set zero amounts aside
+        type: delete
+        selector: amount = 0
+    ```
+
+    {arguments}
+    """
 
     type: Literal["delete"]
     arguments: DeleteArguments = Field(DeleteArguments(), validation_alias=AliasChoices("arguments", "parameters"))
@@ -35,11 +51,16 @@ class DeleteStep(Step):
     """A checked delete."""
 
     type: ClassVar[str] = "delete"
+    deletes_rows: ClassVar[bool] = True
 
-    def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
+    @property
+    def writes(self) -> Mapping[str, str | None]:
+        return {DELETED: None, UPDATED_AT: None}
+
+    def apply(self, frame: DataFrame, build: BuildContext) -> DataFrame:
         from pyspark.sql import functions as F
 
-        beside = with_lookups(frame, self, applying)
-        chosen = applying.chosen(self.selector)
-        deleted = {DELETED: applying.where(chosen, F.lit(True), F.col(DELETED))}
-        return with_values(beside, deleted | applying.stamp(chosen), self)
+        joined = join_lookups(frame, self, build)
+        chosen = build.chosen(self.selector)
+        deleted = {DELETED: build.where(chosen, F.lit(True), F.col(DELETED))}
+        return assign_columns(joined, deleted | build.stamp(chosen), self)

@@ -13,7 +13,7 @@ from tallybook.expressions.scope import Resolved, Scope
 from tallybook.expressions.tree import ColumnName
 from tallybook.model.base import Entity, Expression, NonEmpty, Text
 from tallybook.model.columns import INTEGER, ColumnType, folded
-from tallybook.operations.base import Binding
+from tallybook.operations.binding import Binding
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,15 +42,21 @@ class BoundGrouping:
     keys: tuple[Resolved, ...]
     results: Mapping[str, Typed]
 
-    def column_at(self, expression: str, path: str) -> str | None:
-        """The column whose result an expression is."""
-        return dict(zip(self.alone(path), self.results, strict=True)).get(expression)
+    def columns(self, path: str) -> dict[str, str | None]:
+        """The columns of a group's row: the keys, then the results with the paths of their expressions."""
+        paths = {name: f"{path}.aggregations[{index}].expression" for index, name in enumerate(self.results)}
+        return {key.column: None for key in self.keys} | paths
 
-    def alone(self, path: str) -> dict[str, BoundGrouping]:
+    def expressions(self, path: str) -> dict[str, Typed]:
+        """The results by the paths of their expressions."""
+        return {at: self.results[name] for name, at in self.columns(path).items() if at is not None}
+
+    def per_expression(self, path: str) -> dict[str, BoundGrouping]:
         """With one result each, by the path of its expression."""
         return {
-            f"{path}.aggregations[{index}].expression": replace(self, results={name: typed})
-            for index, (name, typed) in enumerate(self.results.items())
+            at: replace(self, results={name: self.results[name]})
+            for name, at in self.columns(path).items()
+            if at is not None
         }
 
 

@@ -1,16 +1,15 @@
-"""The tables that stand beside the working rows: the lookups an operation reads, and the joins of an update."""
+"""Joining tables to the working rows: the lookups a step reads, and the tables it joins itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tallybook.expressions.check import Checker, Typed
-from tallybook.expressions.reads import columns_read, tables_read
+from tallybook.expressions.reads import tables_read
 from tallybook.expressions.tree import Call, ColumnName
-from tallybook.operations.base import Applying, Step
-from tallybook.operations.schema import LookupTable, SourceTable, WorkingSchema
+from tallybook.operations.base import BuildContext, Step
+from tallybook.operations.schema import JoinedTable, LookupTable, WorkingSchema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -27,63 +26,47 @@ def lookup_condition(lookup: LookupTable, schema: WorkingSchema) -> Typed:
     return typed
 
 
-@dataclass(frozen=True)
-class Beside:
-    """A table whose rows stand beside the working ones: a lookup, or a join of one update."""
-
-    alias: str
-    source: SourceTable
-    on: Typed
+def lookups_of(step: Step) -> list[JoinedTable]:
+    """The lookups a step reads, as joins."""
+    return [JoinedTable(each.alias, each.source, lookup_condition(each, step.before)) for each in step.lookups]
 
 
-def lookups_of(step: Step) -> list[Beside]:
-    """The lookups a step reads."""
-    return [Beside(each.alias, each.source, lookup_condition(each, step.before)) for each in step.lookups]
-
-
-def with_lookups(frame: DataFrame, step: Step, applying: Applying) -> DataFrame:
+def join_lookups(frame: DataFrame, step: Step, build: BuildContext) -> DataFrame:
     """The frame with the columns of every lookup the step reads."""
-    return attached(frame, step, lookups_of(step), applying)
+    return join_tables(frame, step, lookups_of(step), build)
 
 
-def attached(frame: DataFrame, step: Step, tables: Sequence[Beside], applying: Applying) -> DataFrame:
-    """The frame with the columns of each table that the step reads. Those the selector depends on come first."""
-    from tallybook.rows.joins import Join, attach
+def join_tables(frame: DataFrame, step: Step, tables: Sequence[JoinedTable], build: BuildContext) -> DataFrame:
+    """The frame with the columns of each table that the step reads. The tables the selector depends on come first."""
+    from tallybook.rows.joins import Join, left_join_unique
 
-    first = _decisive(step.selector, tables)
-    there: set[str] = set()
+    first = _tables_of_selector(step.selector, tables)
+    joined: set[str] = set()
     for table in sorted(tables, key=lambda table: table.alias not in first):
-        join = Join.on(table.on, table.alias, _columns_read(step, table.alias))
-        counts = _counted(step, applying, there)
-        frame = attach(frame, applying.load(table.source), join, counts, applying.compiler, step.seq)
-        there.add(table.alias)
+        join = Join.on(table.on, table.alias, step.columns_of(table.alias, but_in=table.on))
+        asking = _rows_asking(step, build, joined)
+        frame = left_join_unique(frame, build.load(table.source), join, asking, build.compiler, step.seq)
+        joined.add(table.alias)
     return frame
 
 
-def _decisive(selector: Typed | None, tables: Sequence[Beside]) -> set[str]:
-    """The tables on whose rows it depends whether a row is selected. A condition reads earlier tables only."""
-    found = set() if selector is None else tables_read(selector)
+def _tables_of_selector(selector: Typed | None, tables: Sequence[JoinedTable]) -> set[str]:
+    """The tables whose rows decide whether a row is selected. A join condition reads earlier tables only."""
+    aliases = set() if selector is None else tables_read(selector)
     for table in reversed(tables):
-        found |= tables_read(table.on) if table.alias in found else set()
-    return found
+        aliases |= tables_read(table.on) if table.alias in aliases else set()
+    return aliases
 
 
-def _columns_read(step: Step, alias: str) -> list[str]:
-    """The columns of a table that anything but its own condition reads."""
-    own = step.join_condition(alias)
-    read = (column for typed in step.expressions.values() if typed is not own for column in columns_read(typed))
-    return list(dict.fromkeys(column.column for column in read if column.table == alias))
+def _rows_asking(step: Step, build: BuildContext, joined: set[str]) -> Column | None:
+    """The rows that need a match, None for all: the selected ones, or every active one as long as the selector reads a
+    table that is not joined yet."""
+    readable = step.selector is not None and tables_read(step.selector) <= joined
+    return build.chosen(step.selector if readable else None)
 
 
-def _counted(step: Step, applying: Applying, there: set[str]) -> Column | None:
-    """The rows whose match is asked for, None for all: the selected ones; every active one as long as the selector
-    reads a table that does not stand beside the rows yet."""
-    readable = step.selector is not None and tables_read(step.selector) <= there
-    return applying.chosen(step.selector if readable else None)
-
-
-def with_values(beside: DataFrame, values: Mapping[str, Column], step: Step) -> DataFrame:
-    """The working dataset after a step that sets columns, without what it has joined beside them.
+def assign_columns(joined: DataFrame, values: Mapping[str, Column], step: Step) -> DataFrame:
+    """The working dataset after a step that sets columns, without the columns it has joined.
 
     Where nothing was joined only what changes is named: Spark analyses every column of a select, and there may be
     hundreds.
@@ -91,6 +74,6 @@ def with_values(beside: DataFrame, values: Mapping[str, Column], step: Step) -> 
     from tallybook.expressions.compile import column_named
 
     if not step.sources:
-        return beside.withColumns(dict(values)) if values else beside
+        return joined.withColumns(dict(values)) if values else joined
     names = [name for name in step.after.columns if name in values or name in step.before.columns]
-    return beside.select(*(values[name].alias(name) if name in values else column_named(name) for name in names))
+    return joined.select(*(values[name].alias(name) if name in values else column_named(name) for name in names))

@@ -3,55 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic import AliasChoices, Field
 
 from tallybook.errors import did_you_mean
-from tallybook.model.base import ID_PATTERN, Entity, Id, NonEmpty, Text
-from tallybook.model.columns import ALIASES, ColumnType
-from tallybook.model.datasource import Delimiter, FileFormat
-from tallybook.operations.base import Applying, Binding, Operation, Step
-from tallybook.operations.lookups import with_lookups
+from tallybook.model.base import ID_PATTERN, Entity, NonEmpty, Text
+from tallybook.operations.base import BuildContext, Operation, Step
+from tallybook.operations.binding import Binding
+from tallybook.operations.lookups import join_lookups
+from tallybook.operations.publication import Destination, Mode, Publication, working_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-Mode = Literal["overwrite", "append", "error"]
-
-
-def _empty_if_nothing(value: Any) -> Any:
-    return "" if value is None else value
-
-
-WrittenName = Annotated[Text, Field(json_schema_extra={"minLength": 1})]
-"""A path or table name to write; the checker refuses a blank one as an invalid destination."""
-
-
-class PlaceToWrite(Entity):
-    """A path of its own, without a datasource."""
-
-    path: Annotated[WrittenName, BeforeValidator(_empty_if_nothing)]
-    format: FileFormat | None = Field(None, description="By default what the path ends with, else parquet.")
-    delimiter: Delimiter = ","
-    has_header: bool = True
-    null_value: Text = ""
-
-
-def _as_location(value: Any) -> Any:
-    return {"path": value} if isinstance(value, str) else value
-
-
-Location = Annotated[PlaceToWrite, BeforeValidator(_as_location, json_schema_input_type=str | PlaceToWrite)]
-
-
-class Destination(Entity):
-    """Exactly one of a table of a datasource, or a location."""
-
-    datasource_id: Id | None = None
-    table: WrittenName | None = None
-    location: Location | None = None
 
 
 class OutputArguments(Entity):
@@ -68,28 +34,71 @@ class OutputArguments(Entity):
 class Output(Operation, type="output"):
     """Writes the selected rows; the working dataset stays as it is."""
 
+    reference: ClassVar[str] = """
+    Writes the selected rows that are not deleted. The working dataset stays as it is, so a project can have several
+    outputs, and go on after one.
+
+    ```yaml
+    operations:
+      - seq: 50
+        name: Write the totals
+        type: output
+        selector: total_amount IS NOT NULL
+        arguments:
+          destination:
+            location: {path: "warehouse/totals", format: delta}
+          columns: [_period, region, total_amount]
+          register_as_dataset: region-totals
+    ```
+
+    {arguments}
+
+    - The destination is exactly one of `{datasource_id, table}` and `{location}`. A location that ends with the
+      extension of a format (`report.csv`) is one file, any other a folder of files.
+    - A reader never sees half a write, and a failed or killed run leaves what was there before. [How an output
+      appears](../decisions/0003-publishing-plain-files.md) says how, and where plain files cannot be written.
+    - An output replaces its own earlier files and nothing else. A folder with any other file in it, hidden ones
+      included, is refused, and the message lists them. A single file is replaced whoever wrote it.
+    - A table stays inside the `path_prefix` of its datasource, and a relative path inside the workspace, whatever
+      templates and links say. A place outside is written as an absolute path.
+    - A run does not write to a place that it reads, nor around or inside it. Only a Delta table can be read and
+      overwritten by one run.
+    - Two outputs of a project do not write to one place, unless those after the first have `mode: append`.
+    - If a file that the run reads changes before an output is published, the run fails and the output is not published.
+      [What an output may touch](../decisions/0008-what-an-output-may-touch.md) has the details of these five.
+    - `mode: append` adds rows once for each project and period: running the period again is refused, unless it is told
+      to append once more (`run --again`).
+    - The outputs of a draft go to the sandbox instead; see [`tallybook activate`](command-line.md#tallybook-activate).
+    - `register_as_dataset` makes what was written readable for other projects, as version 1 or the next. The
+      destination must be Delta: that version keeps reading those rows, also after later overwrites. Its temporal mode
+      follows from the columns written: `_period` makes it `period`, validity columns `bitemporal`.
+    - No rows still make a readable table with columns and types.
+    """
+
     type: Literal["output"]
     arguments: OutputArguments = Field(validation_alias=AliasChoices("arguments", "parameters"))
+
+    @property
+    def registers(self) -> str | None:
+        return self.arguments.register_as_dataset
 
     def bind(self, binding: Binding) -> OutputStep | None:
         selector = binding.selector()
         args = self.arguments
+        schema = binding.before
         _check_destination(args.destination, binding)
-        columns = _projection(args, binding)
-        name = _checked_name(args.register_as_dataset, binding)
-        return OutputStep(
+        named, written = _projection(args, binding)
+        publication = Publication(
             self.seq,
             self.name,
-            selector,
-            binding.before,
-            binding.before,
             args.destination,
             args.mode,
-            columns,
+            {name: schema.columns[working_name(name)] for name in written},
             args.include_deleted,
-            name,
-            args.columns is not None,
+            _checked_name(args.register_as_dataset, binding),
+            frozenset(named),
         )
+        return OutputStep(self.seq, self.name, selector, schema, schema, publishes=publication)
 
 
 def _checked_name(name: str | None, binding: Binding) -> str | None:
@@ -129,8 +138,8 @@ def _check_destination(destination: Destination, binding: Binding) -> None:
         binding.report("InvalidDestination", "the path of the location is blank", *path, "location", hint=hint)
 
 
-def _projection(args: OutputArguments, binding: Binding) -> tuple[str, ...]:
-    """The columns to write, in order."""
+def _projection(args: OutputArguments, binding: Binding) -> tuple[Sequence[str], Sequence[str]]:
+    """The columns the user names, and the columns to write, in order."""
     known = binding.before.columns
     if args.columns is not None and args.exclude_columns is not None:
         binding.report(
@@ -144,17 +153,14 @@ def _projection(args: OutputArguments, binding: Binding) -> tuple[str, ...]:
         if not args.columns:
             hint = "name some, or leave the key out to write all"
             binding.report("ColumnProjectionError", "`columns` names no column", "arguments", "columns", hint=hint)
-        return tuple(_known_columns(args.columns, "columns", binding))
-    left_out = {working_name(name) for name in _known_columns(args.exclude_columns or (), "exclude_columns", binding)}
-    chosen = tuple(name for name in known if name not in left_out)
-    if not chosen:
+        named = _known_columns(args.columns, "columns", binding)
+        return named, named
+    excluded = _known_columns(args.exclude_columns or (), "exclude_columns", binding)
+    left_out = set(map(working_name, excluded))
+    written = [name for name in known if name not in left_out]
+    if not written:
         binding.report("ColumnProjectionError", "no column is left to write", "arguments", "exclude_columns")
-    return chosen
-
-
-def working_name(name: str) -> str:
-    """The column of the working dataset that is meant by any of its names."""
-    return ALIASES.get(name, name)
+    return excluded, written
 
 
 def _known_columns(names: tuple[str, ...], key: str, binding: Binding) -> list[str]:
@@ -179,39 +185,20 @@ def _known_columns(names: tuple[str, ...], key: str, binding: Binding) -> list[s
 
 @dataclass(frozen=True)
 class OutputStep(Step):
-    """A checked output. Writing is the engine's: `projected` only says what."""
+    """A checked output. It builds the rows to publish; the engine's caller writes them."""
 
     type: ClassVar[str] = "output"
 
-    destination: Destination
-    mode: Mode
-    columns: tuple[str, ...]
-    include_deleted: bool
-    register_as: str | None
-    named_columns: bool
-    """Whether the user wrote the columns down, or takes whatever there is."""
-
-    @property
-    def written(self) -> dict[str, ColumnType]:
-        """What it writes: names as the user wrote them, and types."""
-        return {name: self.before.columns[working_name(name)] for name in self.columns}
-
-    @property
-    def registered_columns(self) -> dict[str, ColumnType]:
-        """The written columns a dataset made of them declares: all but the system columns."""
-        business = self.before.business
-        return {name: business[name] for name in self.columns if name in business}
-
-    def apply(self, frame: DataFrame, _applying: Applying) -> DataFrame:
+    def apply(self, frame: DataFrame, _build: BuildContext) -> DataFrame:
         return frame
 
-    def projected(self, frame: DataFrame, applying: Applying) -> DataFrame:
-        """The rows and columns to write."""
-        from tallybook.rows.system import only
+    def rows_to_publish(self, frame: DataFrame, build: BuildContext) -> DataFrame:
+        from tallybook.rows.system import select_columns
 
-        applying = replace(applying, all_active=applying.all_active or self.include_deleted)
-        beside = with_lookups(frame, self, applying)
-        chosen = applying.chosen(self.selector)
-        beside = beside if chosen is None else beside.filter(chosen)
-        other = {working_name(name): name for name in self.columns if name in ALIASES}
-        return only(beside.withColumnsRenamed(other) if other else beside, self.columns)
+        assert self.publishes is not None
+        build = replace(build, all_active=build.all_active or self.publishes.include_deleted)
+        joined = join_lookups(frame, self, build)
+        chosen = build.chosen(self.selector)
+        rows = joined if chosen is None else joined.filter(chosen)
+        renamed = {working: name for name, working in self.publishes.working_columns.items() if working != name}
+        return select_columns(rows.withColumnsRenamed(renamed) if renamed else rows, self.publishes.columns)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tallybook.errors import Problem
+from tallybook.expressions.check import Typed
 from tallybook.expressions.scope import Scope, ScopeTable
 from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, ColumnType
 from tallybook.model.dataset import Dataset, Table
@@ -40,6 +41,15 @@ class LookupTable:
     alias: str
     source: SourceTable
     pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class JoinedTable:
+    """A table joined to the working rows: its columns are read as `alias.column`."""
+
+    alias: str
+    source: SourceTable
+    on: Typed
 
 
 @dataclass(frozen=True)

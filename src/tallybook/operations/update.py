@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -11,19 +11,12 @@ from pydantic import AliasChoices, Field
 from tallybook.expressions.check import Typed
 from tallybook.expressions.scope import Scope
 from tallybook.model.base import Entity, Expression, NonEmpty, Text
-from tallybook.model.columns import ASSIGNABLE, UNKNOWN, ColumnType, folded
+from tallybook.model.columns import ASSIGNABLE, UNKNOWN, UPDATED_AT, ColumnType, folded
 from tallybook.model.dataset import DatasetRef
-from tallybook.operations.base import (
-    Applying,
-    Binding,
-    Operation,
-    Step,
-    check_column_name,
-    type_of_new_column,
-    why_not_assignable,
-)
-from tallybook.operations.lookups import Beside, attached, lookups_of, with_values
-from tallybook.operations.schema import SourceTable
+from tallybook.operations.base import BuildContext, Operation, Step
+from tallybook.operations.binding import Binding, check_column_name, type_of_new_column, why_not_assignable
+from tallybook.operations.lookups import assign_columns, join_tables, lookups_of
+from tallybook.operations.schema import JoinedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,6 +46,37 @@ class UpdateArguments(Entity):
 class Update(Operation, type="update"):
     """Sets columns of the selected rows; all expressions see the row as it was before."""
 
+    reference: ClassVar[str] = """
+    Sets columns of the selected rows. All expressions see the row as it was before the operation, so assignments cannot
+    depend on each other; use two operations for that.
+
+    ```yaml
+    operations:
+      - seq: 10
+        name: Convert to the reporting currency
+        type: update
+        selector: amount IS NOT NULL
+        arguments:
+          joins:
+            - {alias: rates, dataset_id: fx-rates, on: lines.currency = rates.currency}
+          assignments:
+            - {column: reporting_amount, expression: "ROUND(amount * rates.rate, 2)"}
+            - {column: _labels, expression: 'CONCAT(_labels, "{converted}")'}
+    ```
+
+    {arguments}
+
+    - A **new column** is NULL on rows that are not selected. `NULL` alone cannot make one: say the type,
+      `TO_STRING(NULL)`.
+    - An **existing column** keeps its type. An integer fits into a decimal; a decimal is rounded half up to the
+      column's scale, and fails the run if it has too many digits before the point. Anything else is a `TypeMismatch`.
+    - A **join** is a left join for this operation only. It never changes the number of rows: no match gives NULLs, and
+      a second match for a selected row fails the run with `JoinNotUnique`. Rows are those of the dataset's main table
+      after the [temporal filter](workspace-files.md#rows-and-time). `on` may read working columns, lookups and earlier
+      aliases.
+    - System columns cannot be assigned, except `_labels`. Selected rows get the run's timestamp in `_updated_at`.
+    """
+
     type: Literal["update"]
     arguments: UpdateArguments = Field(validation_alias=AliasChoices("arguments", "parameters"))
 
@@ -76,7 +100,7 @@ class Update(Operation, type="update"):
         for assignment in assigned:
             if assignment.column not in after.columns:
                 after = after.with_column(assignment.column, assignment.type)
-        return UpdateStep(self.seq, self.name, selector, binding.before, after, tuple(joins), tuple(assigned))
+        return UpdateStep(self.seq, self.name, selector, binding.before, after, tuple(assigned), joins=tuple(joins))
 
 
 @dataclass(frozen=True)
@@ -88,7 +112,7 @@ class BoundAssignment:
     value: Typed | None
 
 
-def _bind_joins(joins: Sequence[RuntimeJoin], binding: Binding) -> tuple[list[Beside], Scope]:
+def _bind_joins(joins: Sequence[RuntimeJoin], binding: Binding) -> tuple[list[JoinedTable], Scope]:
     """The joins in order; each condition sees the working columns, the lookups, earlier aliases and its own."""
     scope = binding.before.scope()
     bound = []
@@ -110,7 +134,7 @@ def _bind_joins(joins: Sequence[RuntimeJoin], binding: Binding) -> tuple[list[Be
         scope = scope.with_table(source.scope(join.alias, joined=True))
         on = binding.condition(join.on, scope, *path, "on", named=False)
         if on is not None:
-            bound.append(Beside(join.alias, source, on))
+            bound.append(JoinedTable(join.alias, source, on))
     return bound, scope
 
 
@@ -150,48 +174,40 @@ class UpdateStep(Step):
 
     type: ClassVar[str] = "update"
 
-    joins: tuple[Beside, ...]
     assignments: tuple[BoundAssignment, ...]
 
     @property
-    def expressions(self) -> dict[str, Typed]:
-        found = dict(super().expressions)
-        found |= {f"arguments.joins[{i}].on": join.on for i, join in enumerate(self.joins)}
-        for index, assignment in enumerate(self.assignments):
-            if assignment.value is not None:
-                found[f"arguments.assignments[{index}].expression"] = assignment.value
-        return found
+    def by_path(self) -> dict[str, BoundAssignment]:
+        """The assignments by the paths of their expressions."""
+        return {f"arguments.assignments[{index}].expression": each for index, each in enumerate(self.assignments)}
 
     @property
-    def alone(self) -> dict[str, Step]:
-        single: dict[str, Step] = {path: replace(self, assignments=()) for path in self.expressions}
-        for index, assignment in enumerate(self.assignments):
-            single[f"arguments.assignments[{index}].expression"] = replace(self, assignments=(assignment,))
-        return single
+    def expressions(self) -> Mapping[str, Typed]:
+        conditions = {f"arguments.joins[{index}].on": join.on for index, join in enumerate(self.joins)}
+        values = {path: each.value for path, each in self.by_path.items() if each.value is not None}
+        return {**super().expressions, **conditions, **values}
 
     @property
-    def sources(self) -> tuple[SourceTable, ...]:
-        return (*super().sources, *(join.source for join in self.joins))
+    def writes(self) -> Mapping[str, str | None]:
+        return {UPDATED_AT: None} | {assignment.column: path for path, assignment in self.by_path.items()}
 
-    def column_at(self, path: str) -> str | None:
-        by_path = {f"arguments.assignments[{i}].expression": a.column for i, a in enumerate(self.assignments)}
-        return by_path.get(path)
+    @property
+    def per_expression(self) -> dict[str, Step]:
+        conditions: dict[str, Step] = dict.fromkeys(self.expressions, replace(self, assignments=()))
+        return conditions | {path: replace(self, assignments=(each,)) for path, each in self.by_path.items()}
 
-    def join_condition(self, alias: str) -> Typed | None:
-        return next((join.on for join in self.joins if join.alias == alias), None)
-
-    def apply(self, frame: DataFrame, applying: Applying) -> DataFrame:
+    def apply(self, frame: DataFrame, build: BuildContext) -> DataFrame:
         from pyspark.sql import functions as F
 
         from tallybook.rows.system import null
 
-        beside = attached(frame, self, [*lookups_of(self), *self.joins], applying)
-        chosen = applying.chosen(self.selector)
-        values = applying.stamp(chosen)
+        joined = join_tables(frame, self, [*lookups_of(self), *self.joins], build)
+        chosen = build.chosen(self.selector)
+        values = build.stamp(chosen)
         for assignment in self.assignments:
             assert assignment.value is not None, "a step is applied only when its project has no problems"
             known = assignment.column in self.before.columns
             old = F.col(assignment.column) if known else null(assignment.type)
-            new = applying.compiler.value(assignment.value, assignment.type)
-            values[assignment.column] = applying.where(chosen, new, old)
-        return with_values(beside, values, self)
+            new = build.compiler.value(assignment.value, assignment.type)
+            values[assignment.column] = build.where(chosen, new, old)
+        return assign_columns(joined, values, self)

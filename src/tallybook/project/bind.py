@@ -11,8 +11,9 @@ from tallybook.expressions.registry import Argument
 from tallybook.expressions.scope import ANY_TABLE
 from tallybook.model.columns import SYSTEM_COLUMNS, UNKNOWN, ColumnType
 from tallybook.model.dataset import Dataset, DatasetRef, Lookup, Table
-from tallybook.operations.base import Binding, Operation, Step
-from tallybook.operations.base import Catalog as DatasetFinder
+from tallybook.operations.base import Operation, Step
+from tallybook.operations.binding import Binding
+from tallybook.operations.binding import Catalog as DatasetFinder
 from tallybook.operations.schema import LookupTable, SourceTable, WorkingSchema
 from tallybook.project.entities import Part
 from tallybook.project.model import ProjectHead

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from tallybook.errors import Problem, did_you_mean
 from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, ColumnDef
 from tallybook.model.dataset import Dataset, DatasetRef, Table, TemporalMode
-from tallybook.operations.output import OutputStep
+from tallybook.operations.publication import Publication
 
 
 @dataclass
@@ -56,22 +56,22 @@ class Catalog:
         return known[ref.dataset_version]
 
 
-def registered_dataset(step: OutputStep, version: int = 1) -> Dataset:
+def registered_dataset(output: Publication, version: int = 1) -> Dataset:
     """The dataset an output registers: its schema, and the temporal mode its written columns allow."""
-    assert step.register_as is not None
+    assert output.register_as is not None
     return Dataset(
-        id=step.register_as,
-        name=step.register_as,
+        id=output.register_as,
+        name=output.register_as,
         main_table=Table(
-            name=step.destination.table or step.register_as,
-            temporal_mode=_temporal_mode(step.columns),
-            columns=tuple(ColumnDef(name=name, type=type) for name, type in step.registered_columns.items()),
+            name=output.destination.table or output.register_as,
+            temporal_mode=_temporal_mode(output.columns),
+            columns=tuple(ColumnDef(name=name, type=type) for name, type in output.business_columns.items()),
         ),
         version=version,
     )
 
 
-def _temporal_mode(columns: tuple[str, ...]) -> TemporalMode:
+def _temporal_mode(columns: Collection[str]) -> TemporalMode:
     if {VALID_FROM, VALID_TO} <= set(columns):
         return "bitemporal"
     return "period" if PERIOD in columns else "none"

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from tallybook.errors import Problem, RunError, did_you_mean
 from tallybook.model.columns import UNKNOWN
 from tallybook.model.datasource import FileSource, format_of, names_one_file
-from tallybook.operations.base import Step
-from tallybook.operations.output import Destination, OutputStep
+from tallybook.operations.publication import Destination, Publication
 from tallybook.project.bind import BoundProject
 from tallybook.project.catalog import registered_dataset
 from tallybook.project.checked import Checked
@@ -20,10 +19,9 @@ from tallybook.resolve.overlap import Area, area
 from tallybook.resolve.render import check_template, symbolic
 
 
-def index_of(entry: ProjectEntry, step: Step) -> int:
-    return next(
-        i for i, operation in enumerate(entry.operations) if operation is not None and operation.seq == step.seq
-    )
+def index_of(entry: ProjectEntry, seq: int) -> int:
+    """Where the operation stands in the file's list."""
+    return next(i for i, operation in enumerate(entry.operations) if operation is not None and operation.seq == seq)
 
 
 def check_outputs(bound: BoundProject, entry: ProjectEntry, checked: Checked) -> Iterator[Problem]:
@@ -31,12 +29,13 @@ def check_outputs(bound: BoundProject, entry: ProjectEntry, checked: Checked) ->
     one."""
     earlier: list[Writes] = []
     for step in bound.steps:
-        if not isinstance(step, OutputStep):
+        output = step.publishes
+        if output is None:
             continue
-        index = index_of(entry, step)
+        index = index_of(entry, output.seq)
         here = entry.part.below("operations", index, "arguments", "destination")
-        facts = {"project": entry.head.id, "seq": step.seq, "operation": step.name}
-        destination = step.destination
+        facts = {"project": entry.head.id, "seq": output.seq, "operation": output.name}
+        destination = output.destination
         sources = checked.definitions.datasources
         if destination.datasource_id is not None and not checked.knows(destination.datasource_id, sources):
             message = f"there is no datasource '{destination.datasource_id}'"
@@ -48,19 +47,20 @@ def check_outputs(bound: BoundProject, entry: ProjectEntry, checked: Checked) ->
             steps = (key, "path") if longer else (key,)
             for problem in check_template(here.text(steps) or template) if template else ():
                 yield here.locate(problem, *steps).within(**facts)
-        for problem in _check_place(step, bound, checked, earlier):
+        for problem in _check_place(output, bound, checked, earlier):
             yield here.locate(problem, "location" if destination.location else "table").within(**facts)
-        if step.register_as is not None:
+        if output.register_as is not None:
             yield from (problem.within(**facts) for problem in _check_history(destination, here, checked))
             path = ("operations", index, "arguments", "register_as_dataset")
-            yield from (problem.within(**facts) for problem in _register(step, step.register_as, path, entry, checked))
+            refused = _register(output, output.register_as, path, entry, checked, is_open=step.before.open)
+            yield from (problem.within(**facts) for problem in refused)
 
 
 @dataclass(frozen=True)
 class Writes:
     """An output and the place it writes to."""
 
-    step: OutputStep
+    output: Publication
     format: str
     area: Area
 
@@ -79,9 +79,9 @@ def collision(later: Writes, earlier: Iterable[Writes]) -> Problem | None:
     """
     for other in earlier:
         relation = later.area.relation(other.area)
-        if relation is None or (relation == "is" and later.step.mode == "append" and later.format == other.format):
+        if relation is None or (relation == "is" and later.output.mode == "append" and later.format == other.format):
             continue
-        of_other = f"operation {other.step.seq} '{other.step.name}'"
+        of_other = f"operation {other.output.seq} '{other.output.name}'"
         hint = "give each output a place of its own"
         if relation == "is" and later.format == other.format and not names_one_file(later.format, later.area.name):
             hint += "; or let this one add its rows with `mode: append`"
@@ -89,9 +89,11 @@ def collision(later: Writes, earlier: Iterable[Writes]) -> Problem | None:
     return None
 
 
-def _check_place(step: OutputStep, bound: BoundProject, checked: Checked, earlier: list[Writes]) -> Iterator[Problem]:
+def _check_place(
+    output: Publication, bound: BoundProject, checked: Checked, earlier: list[Writes]
+) -> Iterator[Problem]:
     """Why an output cannot write to its place, whatever the period. Adds it to the earlier ones."""
-    destination, root, input = step.destination, checked.definitions.root, bound.input
+    destination, root, input = output.destination, checked.definitions.root, bound.input
     template = destination.location.path if destination.location is not None else destination.table or ""
     both = destination.table is not None and destination.location is not None
     if input is None or both or not template.strip() or check_template(template):
@@ -110,7 +112,7 @@ def _check_place(step: OutputStep, bound: BoundProject, checked: Checked, earlie
     except RunError as error:
         yield error.problem
         return
-    writes = Writes(step, _format(destination, checked) or "", found)
+    writes = Writes(output, _format(destination, checked) or "", found)
     if problem := collision(writes, earlier):
         yield problem
     earlier.append(writes)
@@ -140,7 +142,13 @@ def _check_history(destination: Destination, here: Part, checked: Checked) -> It
 
 
 def _register(
-    step: OutputStep, name: str, path: tuple[str | int, ...], entry: ProjectEntry, checked: Checked
+    output: Publication,
+    name: str,
+    path: tuple[str | int, ...],
+    entry: ProjectEntry,
+    checked: Checked,
+    *,
+    is_open: bool,
 ) -> Iterator[Problem]:
     """Makes the dataset known. Where the schema has gaps because of other problems, so has the dataset."""
     if name in checked.definitions.datasets:
@@ -148,11 +156,11 @@ def _register(
         message = f"the dataset '{name}' is defined at {other} already"
         yield entry.part.problem(path, "DuplicateId", message, "register under another name")
         return
-    if not step.registered_columns:
+    if not output.business_columns:
         message = f"the dataset '{name}' would have system columns only"
         yield entry.part.problem(path, "InvalidSchema", message, "write at least one other column")
         return
     if name not in checked.catalog.versions:
-        checked.catalog.add(registered_dataset(step))
-        if step.before.open or UNKNOWN in step.registered_columns.values():
+        checked.catalog.add(registered_dataset(output))
+        if is_open or UNKNOWN in output.business_columns.values():
             checked.catalog.open.add(name)

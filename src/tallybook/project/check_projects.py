@@ -9,7 +9,6 @@ from tallybook.errors import Problem, ProblemError, did_you_mean
 from tallybook.expressions.selectors import parse_selector
 from tallybook.model.dataset import Dataset, DatasetRef
 from tallybook.model.template import token_names
-from tallybook.operations.output import Output
 from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import BoundProject, bind_project
 from tallybook.project.check_outputs import check_outputs, index_of
@@ -64,8 +63,7 @@ def _in_circle(problem: Problem, waited: Mapping[str, str]) -> Problem:
 
 
 def _registers(entry: ProjectEntry) -> set[str]:
-    outputs = (operation for operation in entry.operations if isinstance(operation, Output))
-    return {output.arguments.register_as_dataset for output in outputs if output.arguments.register_as_dataset}
+    return {operation.registers for operation in entry.operations if operation is not None and operation.registers}
 
 
 def _reads(entry: ProjectEntry, checked: Checked) -> set[str]:
@@ -142,10 +140,10 @@ def _check_sources(bound: BoundProject, entry: ProjectEntry, checked: Checked) -
     if bound.input is not None:
         yield from _check_resolver(bound.input, seen, entry, checked, ("input_dataset_id",))
     for step in bound.steps:
-        index = index_of(entry, step)
+        index = index_of(entry, step.seq)
         for source in step.sources:
             for problem in _check_resolver(source, seen, entry, checked, ("operations", index)):
-                yield step.own(problem)
+                yield step.attribute(problem)
 
 
 def _check_resolver(

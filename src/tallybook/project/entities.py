@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from tallybook.errors import PROBLEM_TYPES, Problem, did_you_mean
 from tallybook.model.base import NOT_BLANK
+from tallybook.operations.registry import follow
 from tallybook.project.yaml import Document, Path
 from tallybook.secrets import REFERENCE
 from tallybook.source import Place, SourceText, path_text
@@ -105,6 +106,9 @@ def _without(value: Any, path: Sequence[str | int]) -> Any:
 def _adapter(type: Any) -> TypeAdapter[Any]:
     """Building one takes longer than reading with it."""
     return TypeAdapter(type)
+
+
+follow(_adapter.cache_clear)
 
 
 def _problem(details: ErrorDetails, type: Any, part: Part) -> Problem:

@@ -17,10 +17,11 @@ from tallybook.model.period import Calendar
 from tallybook.model.resolver import Resolver
 from tallybook.model.settings import Settings
 from tallybook.operations.base import Operation
+from tallybook.operations.registry import any_operation
 from tallybook.project.entities import Part, read_entity
 from tallybook.project.environment import overridden
 from tallybook.project.files import SETTINGS_FILE, UnreadableError, find_files, has_settings, read_bytes
-from tallybook.project.model import AnyOperation, Project, ProjectHead
+from tallybook.project.model import Project, ProjectHead
 from tallybook.project.yaml import Document, load_documents
 from tallybook.source import Place
 
@@ -50,7 +51,7 @@ class ProjectEntry:
         read = [operation for operation in self.operations if operation is not None]
         if len(read) < len(self.operations) or not read:
             return None
-        return Project.model_construct(**dict(self.head), operations=tuple(read))  # type: ignore[arg-type]  # read as AnyOperation
+        return Project.model_construct(**dict(self.head), operations=tuple(read))
 
 
 @dataclass
@@ -212,7 +213,7 @@ def read_project(part: Part) -> tuple[ProjectEntry | None, list[Problem]]:
         raw = ()
     operations: list[Operation | None] = []
     for index, value in enumerate(raw):
-        operation, wrong = read_entity(AnyOperation, part.below("operations", index))
+        operation, wrong = read_entity(any_operation(), part.below("operations", index))
         operations.append(operation)
         problems += [_of_operation(problem, value) for problem in wrong]
     id = head.id if head is not None else body.get("id")

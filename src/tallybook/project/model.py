@@ -7,14 +7,10 @@ from typing import Annotated
 from pydantic import Field
 
 from tallybook.model.base import Entity, Expression, Id, NonEmpty, Text
-from tallybook.operations.aggregate import Aggregate
-from tallybook.operations.append import Append
 from tallybook.operations.base import Operation
-from tallybook.operations.delete import Delete
-from tallybook.operations.output import Output
-from tallybook.operations.update import Update
+from tallybook.operations.registry import Registered, follow
 
-AnyOperation = Annotated[Update | Aggregate | Append | Delete | Output, Field(discriminator="type")]
+AnyOperation = Annotated[Operation, Registered()]
 
 
 class ProjectHead(Entity):
@@ -37,3 +33,6 @@ class Project(ProjectHead):
 
     def in_order(self) -> tuple[Operation, ...]:
         return tuple(sorted(self.operations, key=lambda operation: operation.seq))
+
+
+follow(lambda: Project.model_rebuild(force=True))

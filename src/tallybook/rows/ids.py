@@ -8,7 +8,7 @@
 Nothing is random and nothing depends on how Spark splits the work, so a retry, a second output or a replay gives
 every row the id it had.
 
-Ids are SQL text, as `rows.system.shaped` takes it.
+Ids are SQL text, as `rows.system.select_typed` takes it.
 """
 
 from __future__ import annotations

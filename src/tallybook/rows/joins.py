@@ -74,16 +74,16 @@ def _key_type(own: Typed, theirs: Typed) -> ColumnType | None:
     return common_type(sides)
 
 
-def attach(
+def left_join_unique(
     frame: DataFrame, other: DataFrame, join: Join, counts: Column | None, compiler: Compiler, seq: int
 ) -> DataFrame:
-    """The frame with columns of the one matching row beside each row, as `alias.column`; NULLs without a match.
-    Helper columns of that form stay beside them.
+    """The frame with the columns of the one matching row added to each row, as `alias.column`; NULLs without a match.
+    Helper columns with names of that form are left in the frame.
 
-    `counts` says for which rows a match is asked for, None for all: no key is computed for the others, and a second
-    match is no error there. The check is a filter, which Spark never
-    prunes; and it stands before every value, or Spark would let a later filter take a row away for the value of one of
-    its matches. A key of the row is part of it, so that it cannot be asked of rows that match nothing.
+    `counts` says which rows need a match, None for all: no key is computed for the others, and a second match is no
+    error there. The check is a filter, which Spark never prunes. Every value repeats it, or Spark would let a later
+    filter remove a row because of the value of one of its matches. The row's key is part of the check, so that it is
+    not evaluated for rows that match nothing.
     """
     own_keys = [_asked(compiler.value(eq.own, eq.type), eq.own, counts) for eq in join.equalities]
     matched = _join(frame, _by_key(other, join, compiler), own_keys, _their_keys(join))

@@ -25,7 +25,7 @@ from tallybook.rows import sql
 
 
 def is_active() -> Column:
-    """Rows that are not deleted. `kept` has made a NULL that came with the data mean that."""
+    """Rows that are not deleted. `input_system_columns` has made a NULL that came with the data mean that."""
     return ~F.col(DELETED)
 
 
@@ -39,7 +39,7 @@ def null(type: ColumnType) -> Column:
     return cast(F.lit(None), type)
 
 
-def kept(
+def input_system_columns(
     present: Collection[str], row_id: str, dataset_id: str, table: str, period: str, moment: str
 ) -> dict[str, str]:
     """System columns of input rows: what the source has is kept, the rest is filled in."""
@@ -61,12 +61,13 @@ def kept(
     }
 
 
-def fresh(seq: int, row_id: str, dataset_id: str, table: str, period: str, moment: str) -> dict[str, str]:
+def new_system_columns(seq: int, row_id: str, dataset_id: str, table: str, period: str, moment: str) -> dict[str, str]:
     """System columns of rows an operation makes."""
-    return kept((), row_id, dataset_id, table, "", moment) | {OPERATION_SEQ: str(seq), PERIOD: period}
+    made = input_system_columns((), row_id, dataset_id, table, "", moment)
+    return made | {OPERATION_SEQ: str(seq), PERIOD: period}
 
 
-def shaped(frame: DataFrame, columns: Mapping[str, ColumnType], values: Mapping[str, str]) -> DataFrame:
+def select_typed(frame: DataFrame, columns: Mapping[str, ColumnType], values: Mapping[str, str]) -> DataFrame:
     """The one select that is a frame's contract: every column, in order, of its type; NULL where there is no value.
 
     Values are SQL text; one that is the column's own name is right as it stands.
@@ -81,7 +82,7 @@ def _typed(name: str, type: ColumnType, value: str) -> str:
 def added(frame: DataFrame, rows: DataFrame, columns: Mapping[str, ColumnType], values: Mapping[str, str]) -> DataFrame:
     """The frame and, below it, rows with these values; NULL on either side where a column is the other's alone."""
     made = {name: type for name, type in columns.items() if name in values}
-    return frame.unionByName(shaped(rows, made, values), allowMissingColumns=True)
+    return frame.unionByName(select_typed(rows, made, values), allowMissingColumns=True)
 
 
 def untouched(columns: Iterable[str]) -> dict[str, str]:
@@ -89,6 +90,6 @@ def untouched(columns: Iterable[str]) -> dict[str, str]:
     return {name: sql.name(name) for name in columns}
 
 
-def only(frame: DataFrame, columns: Iterable[str]) -> DataFrame:
+def select_columns(frame: DataFrame, columns: Iterable[str]) -> DataFrame:
     """The frame with these columns, in this order."""
     return frame.selectExpr(*map(sql.name, columns))

@@ -82,7 +82,7 @@ def append_outputs(project: Json) -> frozenset[int]:
     of the project has replaced the same destination."""
     replaced: list[Json] = []
     found: set[int] = set()
-    outputs = [operation for operation in project["operations"] if operation["type"] == "output"]
+    outputs = [operation for operation in project["operations"] if "destination" in operation.get("arguments", {})]
     for operation in sorted(outputs, key=lambda output: int(output["seq"])):
         arguments = operation["arguments"]
         if arguments.get("mode") != "append":

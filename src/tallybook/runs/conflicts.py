@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from tallybook.model.dataset import Dataset
 from tallybook.model.state import ColumnChange, Conflict, ProjectState
+from tallybook.operations.flow import used_columns
 from tallybook.project.bind import BoundProject, bind_project
 from tallybook.project.catalog import Catalog
 from tallybook.project.changes import breaking_changes
 from tallybook.project.model import Project
 from tallybook.runs.recording import body_of, known_datasets
-from tallybook.runs.usage import columns_used
 from tallybook.store.store import Store
 
 
@@ -63,13 +63,18 @@ def _bound(project: Project, state: ProjectState, catalog: Catalog) -> BoundProj
     return bind_project(pinned, project.operations, catalog)
 
 
+def _used(bound: BoundProject, dataset_id: str, version: int) -> dict[int, set[str]]:
+    assert bound.input is not None
+    return used_columns(bound.steps, bound.input, dataset_id, version)
+
+
 def _of_input(project: Project, state: ProjectState, catalog: Catalog, unchanged: Catalog) -> Iterator[Conflict]:
     """Against the pinned version, without what was settled by staying on it. A version written down is a decision."""
     id, pinned = project.input_dataset_id, state.input_dataset_version
     latest = max(catalog.versions[id])
     if project.input_dataset_version is not None or pinned is None:
         return
-    used = columns_used(_bound(project, state, unchanged), id, pinned)
+    used = _used(_bound(project, state, unchanged), id, pinned)
     of_version = catalog.versions[id]
     reviewed = of_version[state.reviewed_dataset_version or pinned]
     settled = {each.column for each in _broken(of_version[pinned], reviewed, used)}
@@ -86,7 +91,7 @@ def _of_others(
     for id, version in changed.items():
         if id == project.input_dataset_id or version - 1 not in catalog.versions[id]:
             continue
-        used = columns_used(_bound(project, state, unchanged), id, version)
+        used = _used(_bound(project, state, unchanged), id, version)
         changes = _broken(unchanged.versions[id][version], catalog.versions[id][version], used)
         if changes:
             yield Conflict(dataset_id=id, from_version=version - 1, to_version=version, changes=changes)

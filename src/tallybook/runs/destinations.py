@@ -14,7 +14,7 @@ from tallybook.engine.plan import Plan
 from tallybook.errors import Problem, RunError
 from tallybook.model.datasource import FileSource
 from tallybook.model.location import Location
-from tallybook.operations.output import OutputStep
+from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable
 from tallybook.project.check_outputs import Writes, collision
 from tallybook.resolve.overlap import Area, area, areas_read
@@ -35,16 +35,16 @@ class _Read:
 
 def check_destinations(plan: Plan, destinations: Mapping[int, Location], *, sandbox: bool) -> None:
     """RunError with every reason why an output may not write. `destinations` are those of the active project."""
-    outputs = [step for step in plan.steps if isinstance(step, OutputStep)]
-    reads = tuple(_reads(plan)) if outputs else ()
+    reads = tuple(_reads(plan)) if plan.outputs else ()
     problems: list[Problem] = []
     earlier: list[Writes] = []
-    for step in outputs:
-        own = [destinations[step.seq], *([plan.destinations[step.seq]] if sandbox else [])]
-        writes = Writes(step, own[0].source.type, _area(own[0]))
+    for output in plan.outputs:
+        own = [destinations[output.seq], *([plan.destinations[output.seq]] if sandbox else [])]
+        writes = Writes(output, own[0].source.type, _area(own[0]))
         found = [collision(writes, earlier), *(_onto_input(place, reads) for place in own)]
         earlier.append(writes)
-        problems += [step.own(problem) for problem in found if problem is not None] or _refused(plan, step, sandbox)
+        attributed = [output.attribute(problem) for problem in found if problem is not None]
+        problems += attributed or _refused(plan, output, sandbox)
     if problems:
         raise RunError(problem.within(project=plan.project_id) for problem in problems)
 
@@ -58,19 +58,19 @@ def check_catalog_tables(spark: SparkSession, plan: Plan) -> None:
         if place.source.type == "spark_catalog"
         for folder in table_folders(spark, place)
     )
-    for step in plan.steps if reads else ():
-        problem = _onto_input(plan.destinations[step.seq], reads) if isinstance(step, OutputStep) else None
+    for output in plan.outputs if reads else ():
+        problem = _onto_input(plan.destinations[output.seq], reads)
         if problem is not None:
-            raise RunError([step.own(problem)])
+            raise RunError([output.attribute(problem)])
 
 
-def _refused(plan: Plan, step: OutputStep, sandbox: bool) -> list[Problem]:
+def _refused(plan: Plan, output: Publication, sandbox: bool) -> list[Problem]:
     """What is in the way at the place where the run would write."""
     try:
-        mode = "overwrite" if sandbox else step.mode
-        refuse_place(plan.destinations[step.seq], mode=mode, run_id=plan.facts.run_id, seq=step.seq)
+        mode = "overwrite" if sandbox else output.mode
+        refuse_place(plan.destinations[output.seq], mode=mode, run_id=plan.context.run_id, seq=output.seq)
     except RunError as error:
-        return [step.own(problem) for problem in error.problems]
+        return [output.attribute(problem) for problem in error.problems]
     return []
 
 

@@ -21,10 +21,8 @@ from tallybook.model.dataset import Dataset
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar
 from tallybook.model.run import OperationResult, OutputResult, Run
-from tallybook.operations.aggregate import AggregateStep
-from tallybook.operations.append import AppendStep
 from tallybook.operations.base import Step
-from tallybook.operations.output import OutputStep
+from tallybook.operations.publication import Publication
 from tallybook.project.catalog import registered_dataset
 from tallybook.runs.destinations import check_catalog_tables
 from tallybook.runs.ending import ending
@@ -90,7 +88,7 @@ class Execution(Listener):
     def _pipeline(self) -> Pipeline:
         plan = self.plan
         tables = LocatedTables.of(self.spark, plan, self.calendar)
-        return Pipeline(self.spark, plan.input, plan.schema, plan.steps, plan.facts, tables)
+        return Pipeline(self.spark, plan.input, plan.schema, plan.steps, plan.context, tables)
 
     def started(self, step: Step) -> None:
         self._current = step
@@ -100,7 +98,7 @@ class Execution(Listener):
         """Operations count as done when an output that needs them is: until then nothing was computed."""
         done = OperationResult(seq=step.seq, name=step.name, type=step.type, duration_ms=round(seconds * 1000))
         self._pending.append(done)
-        if isinstance(step, OutputStep):
+        if step.publishes is not None:
             self._note_pending()
         self.watcher.finished(step, seconds)
 
@@ -118,29 +116,30 @@ class Execution(Listener):
             return list(problems)
         with suppress(StoreError):
             self._note_pending(before=at.seq)
-        return [at.own(problem) for problem in problems]
+        return [at.attribute(problem) for problem in problems]
 
     def _log(self) -> str | None:
         log = log_file(self.spark)
         return str(log) if log else None
 
-    def _write(self, step: OutputStep, frame: DataFrame) -> None:
+    def _write(self, output: Publication, frame: DataFrame) -> None:
         """Writes an output unless an earlier attempt has; then registers it."""
-        done = next((result for result in self.store.output_results(self.run.id) if result.seq == step.seq), None)
+        done = next((result for result in self.store.output_results(self.run.id) if result.seq == output.seq), None)
         if done is None or not done.committed:
-            done = self._write_rows(step, frame)
-        if step.register_as is not None and done.dataset_version is None:
-            done = self._register(step, done)
+            done = self._write_rows(output, frame)
+        if output.register_as is not None and done.dataset_version is None:
+            done = self._register(output, done)
         self.outputs.append(done)
 
-    def _write_rows(self, step: OutputStep, frame: DataFrame) -> OutputResult:
-        place = self.plan.destinations[step.seq]
-        self.store.record_output(self.run, OutputResult(seq=step.seq, place=str(place)))
+    def _write_rows(self, output: Publication, frame: DataFrame) -> OutputResult:
+        place = self.plan.destinations[output.seq]
+        self.store.record_output(self.run, OutputResult(seq=output.seq, place=str(place)))
         begun = time.monotonic()
-        mode = write_mode(step, self.run)
-        written = write(self.spark, frame, place, mode=mode, run_id=self.run.id, seq=step.seq, guard=self._guard(step))
+        mode = write_mode(output, self.run)
+        guard = self._guard(output)
+        written = write(self.spark, frame, place, mode=mode, run_id=self.run.id, seq=output.seq, guard=guard)
         result = OutputResult(
-            seq=step.seq,
+            seq=output.seq,
             place=str(place),
             rows_written=written.rows,
             columns_written=written.columns,
@@ -151,45 +150,45 @@ class Execution(Listener):
         self.store.record_output(self.run, result)
         return result
 
-    def _guard(self, step: OutputStep) -> Guard:
+    def _guard(self, output: Publication) -> Guard:
         run = self.run
-        output = f"tallybook:{run.project_id}:{run.calendar_id}:{run.period}:{step.seq}"
+        id = f"tallybook:{run.project_id}:{run.calendar_id}:{run.period}:{output.seq}"
 
         def check() -> None:
             self._inputs.check()
             self.store.check_may_write(run)
 
-        return Guard(check, output, run.claim, tuple(self.rivals))
+        return Guard(check, id, run.claim, tuple(self.rivals))
 
-    def _register(self, step: OutputStep, done: OutputResult) -> OutputResult:
+    def _register(self, output: Publication, done: OutputResult) -> OutputResult:
         """After the write; if it fails the rows are there all the same, so the run goes on with a warning."""
         if self.run.sandbox:
-            self.warn(f"output {step.seq} went to the sandbox and is not registered as '{step.register_as}'")
+            self.warn(f"output {output.seq} went to the sandbox and is not registered as '{output.register_as}'")
             return done
         try:
-            dataset = registered_dataset(step)
-            place = self.plan.destinations[step.seq]
+            dataset = registered_dataset(output)
+            place = self.plan.destinations[output.seq]
             reads = location_to_json(Location(place.source, place.target, version=done.delta_version))
-            made = self.store.register_dataset(dataset.id, body_of(dataset), self.run, step.seq, reads)
+            made = self.store.register_dataset(dataset.id, body_of(dataset), self.run, output.seq, reads)
         except RunError:
             raise  # the run may no longer write
         except TallybookError as error:
-            self.warn(f"output {step.seq} was written but not registered as '{step.register_as}': {error.message}")
+            self.warn(f"output {output.seq} was written but not registered as '{output.register_as}': {error.message}")
             return done
         registered = done.model_copy(update={"dataset_id": made.dataset_id, "dataset_version": made.version})
         self.store.record_output(self.run, registered)
-        self._warn_of_lost_rows(step, dataset, replace(place, version=done.delta_version))
+        self._warn_of_lost_rows(output, dataset, replace(place, version=done.delta_version))
         return registered
 
-    def _warn_of_lost_rows(self, step: OutputStep, dataset: Dataset, place: Location) -> None:
+    def _warn_of_lost_rows(self, output: Publication, dataset: Dataset, place: Location) -> None:
         """Rows that operations made may lack what a run finds rows by; those of the input never do."""
         column = _FOUND_BY.get(dataset.main_table.temporal_mode)
-        made = any(isinstance(each, AggregateStep | AppendStep) for each in self.plan.steps if each.seq < step.seq)
-        lost = read_output(self.spark, step, place).filter(f"{column} IS NULL").count() if column and made else 0
+        made = any(step.adds_rows for step in self.plan.steps if step.seq < output.seq)
+        lost = read_output(self.spark, output, place).filter(f"{column} IS NULL").count() if column and made else 0
         if lost:
             self.warn(
-                f"{lost:,} rows of output {step.seq} have no {column}, so no run that reads '{dataset.id}' finds them; "
-                f"group by {column}, or leave it out of `columns`"
+                f"{lost:,} rows of output {output.seq} have no {column}, so no run that reads '{dataset.id}' finds "
+                f"them; group by {column}, or leave it out of `columns`"
             )
 
     def _warn_of_rows_without_period(self) -> None:

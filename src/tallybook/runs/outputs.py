@@ -9,7 +9,7 @@ from tallybook.model.columns import SYSTEM_COLUMNS, ColumnDef
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.model.run import Run
-from tallybook.operations.output import Mode, OutputStep
+from tallybook.operations.publication import Mode, Publication
 from tallybook.rows import sql
 from tallybook.storage.read import read
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
 
-def write_mode(step: OutputStep, run: Run) -> Mode:
+def write_mode(output: Publication, run: Run) -> Mode:
     """The sandbox holds the last try of a draft and nothing else, so there an output always replaces."""
-    return "overwrite" if run.sandbox else step.mode
+    return "overwrite" if run.sandbox else output.mode
 
 
-def read_output(spark: SparkSession, step: OutputStep, location: Location) -> DataFrame:
+def read_output(spark: SparkSession, output: Publication, location: Location) -> DataFrame:
     """The written rows; system columns as far as they were written, and the position beside them."""
     columns = tuple(
-        ColumnDef(name=name, type=type) for name, type in step.written.items() if name not in SYSTEM_COLUMNS
+        ColumnDef(name=name, type=type) for name, type in output.columns.items() if name not in SYSTEM_COLUMNS
     )
-    return read(spark, location, Table.model_construct(name=step.name, columns=columns))
+    return read(spark, location, Table.model_construct(name=output.name, columns=columns))
 
 
 def first_rows(frame: DataFrame, columns: Sequence[str], count: int) -> list[Row]:

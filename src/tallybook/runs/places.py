@@ -14,7 +14,7 @@ from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
 from tallybook.model.resolver import Resolver
 from tallybook.model.state import Json
-from tallybook.operations.output import OutputStep
+from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable
 from tallybook.resolve.destination import path_to_write, sandbox_place, table_to_write
 from tallybook.resolve.locate import table_target, usable_source
@@ -65,21 +65,21 @@ class Places:
     def resolver_of(self, dataset: Dataset) -> Resolver:
         return pick_resolver(dataset.id, dataset.resolver_id, self.overrides, self.resolvers)
 
-    def of_output(self, step: OutputStep, input: SourceTable) -> Location:
+    def of_output(self, output: Publication, input: SourceTable) -> Location:
         """Where a run writes an output: to its destination, or into the sandbox."""
-        destination = self.destination(step, input)
+        destination = self.destination(output, input)
         if self.sandbox is None:
             return destination
         source = destination.source
         if not isinstance(source, FileSource):
             source = FileSource(id=source.id, type="parquet", options=FileOptions(path_prefix="."))
-        name = f"{step.seq}-{PurePosixPath(destination.target).name}"
+        name = f"{output.seq}-{PurePosixPath(destination.target).name}"
         place = sandbox_place(self.sandbox, self.root, self.project, self.period.identifier, name)
         return Location(source, place)
 
-    def destination(self, step: OutputStep, input: SourceTable) -> Location:
+    def destination(self, output: Publication, input: SourceTable) -> Location:
         """Where an output goes once its project is active."""
-        destination = step.destination
+        destination = output.destination
 
         def rendered(template: str) -> str:
             return render(template, self.period, input.table.name, input.dataset.id)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tallybook.engine.facts import RunFacts
+from tallybook.engine.context import RunContext
 from tallybook.engine.plan import Plan, make_plan
 from tallybook.errors import Problem, ValidationError, did_you_mean
 from tallybook.model.period import Calendar, uncovered_days
 from tallybook.model.state import ProjectState
-from tallybook.operations.output import OutputStep
+from tallybook.operations.flow import publications
 from tallybook.project.bind import BoundProject, bind_project, pair_problems
 from tallybook.project.catalog import Catalog
 from tallybook.project.checked import Checked
@@ -36,12 +36,11 @@ class Planner:
     def calendar(self) -> Calendar:
         return calendar_of(self.checked)
 
-    def plan(self, bound: BoundProject, facts: RunFacts, *, sandbox: bool) -> Plan:
+    def plan(self, bound: BoundProject, context: RunContext, *, sandbox: bool) -> Plan:
         """What a run would do; RunError if its outputs may not write where they would."""
-        places = self._places(bound, facts, self.sandbox if sandbox else None)
-        plan = make_plan(bound, facts, places.of_table, places.of_output)
-        outputs = (step for step in plan.steps if isinstance(step, OutputStep))
-        destinations = {step.seq: places.destination(step, plan.input) for step in outputs}
+        places = self._places(bound, context, self.sandbox if sandbox else None)
+        plan = make_plan(bound, context, places.of_table, places.of_output)
+        destinations = {output.seq: places.destination(output, plan.input) for output in plan.outputs}
         check_destinations(plan, destinations, sandbox=sandbox)
         return replace(plan, warnings=tuple(_missing_parts(plan, self.calendar)))
 
@@ -55,11 +54,11 @@ class Planner:
         head = entry.head.model_copy(update=update)
         return bind_recorded(self.checked, entry, head, self.known.catalog)
 
-    def _places(self, bound: BoundProject, facts: RunFacts, sandbox: Path | None) -> Places:
+    def _places(self, bound: BoundProject, context: RunContext, sandbox: Path | None) -> Places:
         definitions = self.checked.definitions
         return Places(
             root=definitions.root,
-            period=facts.period,
+            period=context.period,
             calendar=self.calendar,
             resolvers={id: entry.entity for id, entry in definitions.resolvers.items()},
             overrides=bound.head.resolver_overrides,
@@ -74,7 +73,7 @@ class Planner:
 def _missing_parts(plan: Plan, calendar: Calendar) -> Iterator[str]:
     """A warning for each table whose places leave out days of the run's period, because a listed calendar has no period
     for them."""
-    whole = plan.facts.period
+    whole = plan.context.period
     for source, places in plan.locations.items():
         rendered = [calendar.period(place.period) for place in places if place.period is not None]
         parts = [part for part in rendered if calendar.finer(part.level, whole.level)]
@@ -112,8 +111,8 @@ def _explained(checked: Checked, problem: Problem) -> Problem:
     makers = [
         f"`tallybook run {id}`"
         for id, bound in checked.bound.items()
-        for step in bound.steps
-        if isinstance(step, OutputStep) and step.register_as == problem.subject
+        for output in publications(bound.steps)
+        if output.register_as == problem.subject
     ]
     hint = f"it is registered by {' or '.join(makers)}, once that project is active" if makers else problem.hint
     return replace(problem, hint=hint)

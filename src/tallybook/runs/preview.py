@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from tallybook.model.columns import RESERVED, ROW_ID
 from tallybook.model.run import OutputResult
-from tallybook.operations.output import OutputStep
 from tallybook.rows.ids import POSITION
 from tallybook.runs.outputs import first_rows, read_output, write_mode
 from tallybook.runs.runner import RunResult
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
 
 def output_rows(spark: SparkSession, result: RunResult, output: OutputResult, count: int) -> list[str]:
     """A table of text: the business columns of the first rows, in the order of their ids or as they lie."""
-    step = next(step for step in result.plan.steps if isinstance(step, OutputStep) and step.seq == output.seq)
-    shown = [name for name in step.columns if name not in RESERVED] or list(step.columns)
-    place = replace(result.plan.destinations[step.seq], version=output.delta_version)
-    if write_mode(step, result.run) == "append":
-        place = written_by(place, result.run.id, step.seq)
-    frame = read_output(spark, step, place)
+    published = next(published for published in result.plan.outputs if published.seq == output.seq)
+    shown = [name for name in published.columns if name not in RESERVED] or list(published.columns)
+    place = replace(result.plan.destinations[output.seq], version=output.delta_version)
+    if write_mode(published, result.run) == "append":
+        place = written_by(place, result.run.id, output.seq)
+    frame = read_output(spark, published, place)
     order = ROW_ID if ROW_ID in frame.columns else POSITION
     rows = first_rows(frame.orderBy(order), shown, count)
     return text_table(shown, [[_cell(value) for value in row] for row in rows])

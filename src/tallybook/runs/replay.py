@@ -22,7 +22,7 @@ from tallybook.model.location import Location
 from tallybook.model.period import Calendar
 from tallybook.model.run import OutputResult, Run
 from tallybook.operations.base import Step
-from tallybook.operations.output import OutputStep
+from tallybook.operations.publication import Publication
 from tallybook.rows import sql
 from tallybook.runs.outputs import first_rows, read_output, write_mode
 from tallybook.runs.snapshot import calendar_then, changed_inputs, plan_again
@@ -81,7 +81,7 @@ def replay(store: Store, session: Callable[[], SparkSession], run_id: str, calen
     spark = session()
     again = _Again(store, spark, run, plan, scratch.resolve() / f"{run.id}-{uuid4().hex}")
     tables = LocatedTables.of(spark, plan, calendar_then(snapshot, calendar))
-    pipeline = Pipeline(spark, plan.input, plan.schema, plan.steps, plan.facts, tables)
+    pipeline = Pipeline(spark, plan.input, plan.schema, plan.steps, plan.context, tables)
     changed = changed_inputs(spark, snapshot)
     try:
         with _naming(changed), explained(pipeline, lambda: again.current), interruptible(spark):
@@ -119,29 +119,29 @@ class _Again(Listener):
     def started(self, step: Step) -> None:
         self.current = step
 
-    def compare(self, step: OutputStep, frame: DataFrame) -> None:
-        place = Location(self._scratch(step), str(self.folder / str(step.seq)))
-        rows = write(self.spark, frame, place, mode="overwrite", run_id=self.run.id, seq=step.seq).rows
-        result = next(each for each in self.store.output_results(self.run.id) if each.seq == step.seq)
-        original = replace(self.plan.destinations[step.seq], version=result.delta_version)
-        comparison = OutputComparison(step.seq, str(original), rows)
+    def compare(self, output: Publication, frame: DataFrame) -> None:
+        place = Location(self._scratch(output), str(self.folder / str(output.seq)))
+        rows = write(self.spark, frame, place, mode="overwrite", run_id=self.run.id, seq=output.seq).rows
+        result = next(each for each in self.store.output_results(self.run.id) if each.seq == output.seq)
+        original = replace(self.plan.destinations[output.seq], version=result.delta_version)
+        comparison = OutputComparison(output.seq, str(original), rows)
         later = self._written_later(result) if result.delta_version is None else None
         if later is not None:
             self.comparisons.append(replace(comparison, unknown=f"{later} has written there since"))
             return
-        names = [sql.name(name) for name in step.columns]
+        names = [sql.name(name) for name in output.columns]
         try:
-            then = read_output(self.spark, step, original).select(*names)
-            now = read_output(self.spark, step, place).select(*names)
-            gone = [] if write_mode(step, self.run) == "append" else _only(then, now)
+            then = read_output(self.spark, output, original).select(*names)
+            now = read_output(self.spark, output, place).select(*names)
+            gone = [] if write_mode(output, self.run) == "append" else _only(then, now)
             comparison = replace(comparison, only_then=gone, only_now=_only(now, then))
         except ProblemError as error:
             comparison = replace(comparison, unknown=error.problem.message)
         self.comparisons.append(comparison)
 
-    def _scratch(self, step: OutputStep) -> DataSource:
+    def _scratch(self, output: Publication) -> DataSource:
         """The destination's own format where that is files: CSV, for one, cannot tell an empty text from NULL."""
-        source = self.plan.destinations[step.seq].source
+        source = self.plan.destinations[output.seq].source
         if isinstance(source, FileSource) and source.type != "delta":
             return source
         return FileSource(id="scratch", type="parquet", options=FileOptions(path_prefix=str(self.folder)))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tallybook.engine.conditions import evaluator
-from tallybook.engine.facts import RunFacts
+from tallybook.engine.context import RunContext
 from tallybook.engine.pipeline import Listener
 from tallybook.engine.plan import Plan
 from tallybook.errors import RunError, fail
@@ -100,8 +100,8 @@ class Runner:
             initial_period_status=calendar.initial_status(period.identifier),
         )
         with ending(self.store, run):
-            facts = RunFacts(run.id, period, run.as_of, run.run_timestamp, run.id_epoch_ms)
-            plan = planner.plan(bound, facts, sandbox=run.sandbox)
+            context = RunContext(run.id, period, run.as_of, run.run_timestamp, run.id_epoch_ms)
+            plan = planner.plan(bound, context, sandbox=run.sandbox)
             started = self.store.start_run(run, self._snapshot(plan, entry, earlier))
         written_down = entry.head.input_dataset_version is not None
         warnings = [*plan.warnings, *([] if written_down else superseded_input(plan, known))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tallybook.engine.facts import RunFacts
+from tallybook.engine.context import RunContext
 from tallybook.engine.plan import Plan, make_plan
 from tallybook.model.location import ABSENT, Location
 from tallybook.model.period import Calendar, Period
@@ -38,9 +38,9 @@ def take_snapshot(
     return Snapshot(
         project=body_of(project) | {"input_dataset_version": plan.input.dataset.version},
         project_version=plan.project_version,
-        period=plan.facts.period.model_dump(mode="json"),
-        as_of=plan.facts.as_of,
-        run_timestamp=plan.facts.timestamp,
+        period=plan.context.period.model_dump(mode="json"),
+        as_of=plan.context.as_of,
+        run_timestamp=plan.context.timestamp,
         datasets=tuple(DatasetUse(dataset_id=id, dataset_version=version) for id, version in used),
         resolver_snapshots=tuple(
             _resolver_snapshot(source, locations, resolver_versions, files_of)
@@ -82,7 +82,7 @@ def plan_again(run: Run, snapshot: Snapshot, store: Store) -> Plan:
         (kept.dataset_id, kept.dataset_version, kept.table): tuple(map(location_from_json, kept.locations))
         for kept in snapshot.resolver_snapshots
     }
-    facts = RunFacts(
+    context = RunContext(
         run_id=run.id,
         period=Period.model_validate(snapshot.period, strict=False),
         as_of=snapshot.as_of,
@@ -91,9 +91,9 @@ def plan_again(run: Run, snapshot: Snapshot, store: Store) -> Plan:
     )
     return make_plan(
         bind_project(project, project.operations, catalog),
-        facts,
+        context,
         lambda source: places[source.dataset.id, source.dataset.version, source.table.name],
-        lambda step, _input: location_from_json(snapshot.destinations[str(step.seq)]),
+        lambda output, _input: location_from_json(snapshot.destinations[str(output.seq)]),
     )
 
 

@@ -161,9 +161,9 @@ def _check_expectations(case: Case) -> Iterator[Problem]:
     expect, bound = case.body.expect, case.bound
     if expect is None or bound is None or bound.schema is None:
         return
-    outputs = {str(step.seq): step for step in case.outputs}
+    outputs = {str(output.seq): output for output in case.outputs}
     final = bound.steps[-1].after.columns
-    shown = case.outputs[-1].written if outputs else final
+    shown = case.outputs[-1].columns if outputs else final
     what = "the last output" if outputs else "the working dataset"
     yield from _check_expected(expect, shown, case.part, ("expect",), what)
     for index, name in enumerate(expect.columns or ()):
@@ -178,7 +178,7 @@ def _check_expectations(case: Case) -> Iterator[Problem]:
             hint = f"outputs are: {', '.join(outputs)}" if outputs else "the project has no output"
             yield _at_key(case.part, path, "InvalidArguments", f"operation {seq} is not an output", hint)
             continue
-        yield from _check_expected(expected, outputs[seq].written, case.part, path, f"output {seq}")
+        yield from _check_expected(expected, outputs[seq].columns, case.part, path, f"output {seq}")
     if expect.working is not None:
         yield from _check_expected(expect.working, final, case.part, ("expect", "working"), "the working dataset")
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from tallybook.errors import Problem
 from tallybook.model.columns import OPERATION_SEQ, ColumnType
 from tallybook.operations.base import Step
+from tallybook.operations.flow import Writer, last_writer
 from tallybook.scenarios.load import Case
 from tallybook.scenarios.model import ExpectedError, ExpectedRows
 from tallybook.scenarios.pairing import pair
 from tallybook.scenarios.run import Actual, Captured
-from tallybook.scenarios.touched import Touch, last_touch
 from tallybook.scenarios.values import read_value, same
 from tallybook.source import Place
 
@@ -26,7 +26,7 @@ class CellDifference:
     column: str
     expected: object
     actual: object
-    touch: Touch | None
+    writer: Writer | None
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _differing(
     made_by = actual.get(OPERATION_SEQ)
     origin = made_by if isinstance(made_by, int) else 0
     cells = tuple(
-        CellDifference(name, value, actual[name], last_touch(steps, name, origin, output))
+        CellDifference(name, value, actual[name], last_writer(steps, name, origin, output))
         for name, value in expected.items()
         if not same(value, actual[name])
     )

@@ -8,7 +8,8 @@ from tallybook.errors import Problem
 from tallybook.model.base import Id, as_text
 from tallybook.model.dataset import Dataset
 from tallybook.model.period import Period
-from tallybook.operations.output import OutputStep
+from tallybook.operations.flow import publications, source_tables
+from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import BoundProject
 from tallybook.project.catalog import Catalog
@@ -57,12 +58,12 @@ class Case:
         """The tables its project loads."""
         if self.bound is None or self.bound.input is None:
             return ()
-        return tuple(dict.fromkeys([self.bound.input, *(s for step in self.bound.steps for s in step.sources)]))
+        return source_tables(self.bound.input, self.bound.steps)
 
     @property
-    def outputs(self) -> tuple[OutputStep, ...]:
-        steps = self.bound.steps if self.bound else ()
-        return tuple(step for step in steps if isinstance(step, OutputStep))
+    def outputs(self) -> tuple[Publication, ...]:
+        """What its project publishes."""
+        return publications(self.bound.steps) if self.bound else ()
 
     def dataset(self, dataset_id: str) -> Dataset | None:
         """The version the project reads, else the latest one."""

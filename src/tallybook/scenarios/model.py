@@ -12,6 +12,7 @@ from tallybook.model.base import Entity, Id, NonEmpty, as_text
 from tallybook.model.dataset import Dataset
 from tallybook.model.period import Calendar, Day, Period, check_order
 from tallybook.model.resolver import Resolver
+from tallybook.operations.registry import follow
 from tallybook.project.model import Project
 
 DEFAULT_TIMESTAMP = datetime(2026, 1, 1, tzinfo=UTC)
@@ -161,3 +162,6 @@ class Scenario(Entity):
     expect: Annotated[Expect | None, AfterValidator(_not_left_open)] = Field(
         None, description="Left out, `tallybook test --record` fills it in."
     )
+
+
+follow(lambda: Scenario.model_rebuild(force=True))

@@ -100,7 +100,7 @@ def _cells(title: str, texts: Sequence[str | Marked], widths: Sequence[int]) -> 
 
 
 def _cell_text(cell: CellDifference) -> str:
-    by = f"last set by {cell.touch}" if cell.touch else "as it came in"
+    by = f"last set by {cell.writer}" if cell.writer else "as it came in"
     return f"{cell.column} is {show(cell.actual)}, not {show(cell.expected)}; {by}"
 
 
@@ -161,8 +161,8 @@ def _row_document(row: RowDifference) -> dict[str, object]:
             "column": cell.column,
             "expected": plain(cell.expected),
             "actual": plain(cell.actual),
-            "seq": cell.touch and cell.touch.seq,
-            "operation": cell.touch and cell.touch.operation,
+            "seq": cell.writer and cell.writer.seq,
+            "operation": cell.writer and cell.writer.operation,
         }
         for cell in row.cells
     ]

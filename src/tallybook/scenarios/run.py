@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tallybook.engine.facts import RunFacts
+from tallybook.engine.context import RunContext
 from tallybook.engine.local import LocalEngine, Values
 from tallybook.errors import ValidationError
-from tallybook.model.columns import DELETED, OPERATION_SEQ, ColumnType
+from tallybook.model.columns import DELETED, OPERATION_SEQ, SYSTEM_COLUMNS, ColumnType
 from tallybook.operations.base import Step
-from tallybook.operations.output import OutputStep
+from tallybook.operations.publication import Publication
 from tallybook.scenarios.given import GivenData
 from tallybook.scenarios.load import Case
 
@@ -48,27 +48,28 @@ def run_case(case: Case, engine: LocalEngine) -> Actual:
     bound, period, body = case.bound, case.period, case.body
     assert bound is not None and period is not None
     moment = body.run_timestamp
-    facts = RunFacts("scenario", period, body.as_of or period.start_date, moment, int(moment.timestamp() * 1000))
+    context = RunContext("scenario", period, body.as_of or period.start_date, moment, int(moment.timestamp() * 1000))
     data = GivenData(case, period, engine)
     steps = tuple(_with_origin(step) for step in bound.steps)
-    found = engine.evaluate(replace(bound, steps=steps), facts, data.tables(), data.periods())
-    outputs = {step.seq: _of_output(step, found.outputs[step.seq]) for step in case.outputs}
+    found = engine.evaluate(replace(bound, steps=steps), context, data.tables(), data.periods())
+    outputs = {output.seq: _of_output(output, found.outputs[output.seq]) for output in case.outputs}
     final = steps[-1].after.columns
     return Actual(outputs, Captured("the working dataset", None, final, _rows(final, found.working)))
 
 
 def _with_origin(step: Step) -> Step:
-    """Outputs also give the operation that made a row: a difference is told with what could have caused it."""
-    return replace(step, columns=_columns(step)) if isinstance(step, OutputStep) else step
+    """Outputs also give the operation that made a row: the report of a difference names what could have caused it."""
+    output = step.publishes
+    return step if output is None else replace(step, publishes=replace(output, columns=_columns(output)))
 
 
-def _columns(step: OutputStep) -> tuple[str, ...]:
-    return step.columns if OPERATION_SEQ in step.columns else (*step.columns, OPERATION_SEQ)
+def _columns(output: Publication) -> dict[str, ColumnType]:
+    return {**output.columns, OPERATION_SEQ: SYSTEM_COLUMNS[OPERATION_SEQ]}
 
 
-def _of_output(step: OutputStep, rows: Sequence[Values]) -> Captured:
-    title = f"output {step.seq} '{step.name}'"
-    return Captured(title, step.seq, step.written, _rows(_columns(step), rows))
+def _of_output(output: Publication, rows: Sequence[Values]) -> Captured:
+    title = f"output {output.seq} '{output.name}'"
+    return Captured(title, output.seq, output.columns, _rows(_columns(output), rows))
 
 
 def _rows(columns: Iterable[str], rows: Sequence[Values]) -> list[dict[str, object]]:

@@ -9,7 +9,7 @@ from tallybook.model.period import Period
 
 
 @dataclass(frozen=True)
-class RunFacts:
+class RunContext:
     """The constants of one run."""
 
     run_id: str

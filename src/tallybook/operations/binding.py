@@ -1,0 +1,176 @@
+"""Checking an operation: the scope it is checked against, where its problems go, and the rules for target columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tallybook.errors import Problem, ProblemError
+from tallybook.expressions.check import Checker, Typed, cast_to, condition_hint
+from tallybook.expressions.parse import parse
+from tallybook.expressions.scope import Scope
+from tallybook.expressions.selectors import parse_selector
+from tallybook.model.base import IDENTIFIER_PATTERN
+from tallybook.model.columns import BOOLEAN, NULL, UNKNOWN, ColumnType, folded, why_reserved
+from tallybook.model.dataset import Dataset, DatasetRef
+from tallybook.operations.schema import SourceTable, WorkingSchema
+from tallybook.source import Place, SourceText, path_text
+
+if TYPE_CHECKING:
+    from tallybook.operations.base import Operation
+
+
+class Catalog(Protocol):
+    """The datasets an operation may name."""
+
+    def find(self, ref: DatasetRef) -> Dataset | Problem | None:
+        """The dataset version meant, or the problem that says why there is none; None when that was said elsewhere."""
+        ...
+
+    def is_open(self, dataset_id: str) -> bool:
+        """Whether the dataset may have columns nobody knows yet."""
+        ...
+
+
+@dataclass
+class Binding:
+    """What an operation is checked against, and where its problems go."""
+
+    operation: Operation
+    before: WorkingSchema
+    catalog: Catalog
+    selectors: Mapping[str, SourceText]
+    locate: Callable[[tuple[str | int, ...]], Place | None] = lambda _path: None
+    text_at: Callable[[tuple[str | int, ...]], SourceText | None] = lambda _path: None
+    path_of: Callable[[tuple[str | int, ...]], tuple[str | int, ...]] = lambda path: path
+    """The path inside the document for one inside the operation."""
+    problems: list[Problem] = field(default_factory=list)
+    after: WorkingSchema | None = None
+    """The schema to go on with where no step could be made; by default the one before."""
+
+    def report(self, type: str, message: str, *path: str | int, hint: str | None = None) -> None:
+        """Notes a problem at a path inside the operation."""
+        self.note(Problem(type, message, hint, self.locate(path)), *path)
+
+    def note(self, problem: Problem, *path: str | int) -> None:
+        """Notes a problem found elsewhere, giving it the operation and path; one in a named selector has its own."""
+        place, inside = self.locate(path), path_text(self.path_of(path))
+        if problem.path is not None:
+            inside = path_text((*self.path_of(())[:-2], problem.path))
+        facts = problem.within(place=place, seq=self.operation.seq, operation=self.operation.name)
+        self.problems.append(replace(facts, path=inside))
+
+    def source_text(self, text: str, path: tuple[str | int, ...]) -> SourceText:
+        """The text of an expression with its places."""
+        written = self.text_at(path)
+        return written if written is not None and written.text == text else SourceText(text, self.locate(path))
+
+    def selector(self) -> Typed | None:
+        """The operation's own selector; None without one, or when it is wrong."""
+        return self.condition(self.operation.selector, self.before.scope(), "selector")
+
+    def condition(self, text: str | None, scope: Scope, *path: str | int, named: bool = True) -> Typed | None:
+        """A checked condition, boolean even if it is a bare NULL; `named` says whether `{{NAME}}` may be used in it."""
+        if text is None and self.text_at(path) is None:
+            return None
+        if text is None or not text.strip():
+            self.report("InvalidSelector", "the selector is blank", *path, hint="leave it out to take all rows")
+            return None
+        source = self.source_text(text, path)
+        read = (lambda: parse_selector(source, self.selectors)) if named else (lambda: parse(source))
+        typed = self._typed(read, Checker(scope), path)
+        if typed is None:
+            return None
+        if typed.type not in (BOOLEAN, NULL):
+            message = f"the condition is {typed.type}, not true or false"
+            place = source.at(0, len(source.text))
+            self.note(Problem("InvalidSelector", message, condition_hint(typed), place), *path)
+            return None
+        return cast_to(typed, BOOLEAN)
+
+    def expression(
+        self, text: str, scope: Scope, *path: str | int, grouped: frozenset[str] | None = None
+    ) -> Typed | None:
+        """A checked value; inside an aggregation `grouped` names the grouped columns."""
+        source = self.source_text(text, path)
+        return self._typed(lambda: parse(source), Checker(scope, grouped), path)
+
+    def _typed(self, read: Callable[[], Any], checker: Checker, path: tuple[str | int, ...]) -> Typed | None:
+        try:
+            typed = checker.check(read())
+        except ProblemError as error:
+            for problem in error.problems:
+                self.note(problem, *path)
+            return None
+        for problem in checker.problems:
+            self.note(problem, *path)
+        return typed
+
+    def dataset(self, ref: DatasetRef, *path: str | int) -> SourceTable | None:
+        """The main table of a dataset the operation names."""
+        found = self.catalog.find(ref)
+        if isinstance(found, Problem):
+            key = "dataset_version" if found.type == "DatasetVersionNotFound" else "dataset_id"
+            self.note(found, *path, key)
+        if not isinstance(found, Dataset):
+            return None
+        return SourceTable(found, found.main_table, self.catalog.is_open(found.id))
+
+
+def type_of_new_column(binding: Binding, column: str, value: Typed | None, *path: str | int) -> ColumnType:
+    """The type of a column that a value makes; NULL alone has none to give."""
+    if value is None:
+        return UNKNOWN
+    if value.type != NULL:
+        return value.type
+    binding.report(
+        "TypeMismatch",
+        f"NULL alone does not say what type the new column '{column}' has",
+        *path,
+        "expression",
+        hint="say the type: TO_STRING(NULL), TO_DECIMAL(NULL), …",
+    )
+    return UNKNOWN
+
+
+def check_column_name(binding: Binding, name: str, *path: str | int, settable: Collection[str] = ()) -> bool:
+    """Reports a target column that is not an identifier, is a system column other than the `settable` ones, or differs
+    from another column by case only."""
+    if not re.fullmatch(IDENTIFIER_PATTERN, name):
+        binding.report(
+            "InvalidColumnName",
+            f"'{name}' is not a column name",
+            *path,
+            hint="letters, digits and _, not beginning with a digit",
+        )
+        return False
+    if name not in settable and (reason := why_reserved(name)):
+        hint = f"only {', '.join(settable)} can; choose another name" if settable else "choose another name"
+        binding.report("SystemColumn", f"{reason} and cannot be set", *path, hint=hint)
+        return False
+    known = binding.before.columns
+    twin = None if name in known else next((other for other in known if folded(other) == folded(name)), None)
+    if twin is not None:
+        binding.report(
+            "DuplicateColumn", f"'{name}' differs from column '{twin}' by case only", *path, hint=f"write '{twin}'"
+        )
+        return False
+    return True
+
+
+def why_not_assignable(value: ColumnType, target: ColumnType) -> tuple[str, str | None] | None:
+    """The reason (and hint) a value cannot go into an existing column; None when it can."""
+    if value in (NULL, target) or (target.kind == "decimal" and value.is_number):
+        return None
+    if (value.kind, target.kind) == ("date", "timestamp"):
+        return None
+    hint = {
+        ("decimal", "integer"): "make it whole with ROUND(…)",
+        ("string", "integer"): "convert it with TO_INTEGER(…)",
+        ("string", "decimal"): "convert it with TO_DECIMAL(…)",
+        ("string", "date"): "convert it with TO_DATE(…)",
+        ("timestamp", "date"): "take the day with TO_DATE(…)",
+    }.get((value.kind, target.kind), "convert it with TO_STRING(…)" if target.kind == "string" else None)
+    return f"is {target}, but the expression is {value}", hint

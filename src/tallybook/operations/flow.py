@@ -1,0 +1,178 @@
+"""What flows through a list of steps: columns still needed, columns used, who set a value, where a value came from.
+
+Pure functions over the contract of `base.Step`. They know no single operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import or_
+
+from tallybook.expressions.reads import columns_read
+from tallybook.operations.base import Step
+from tallybook.operations.publication import Publication
+from tallybook.operations.schema import SourceTable
+from tallybook.source import Place
+
+
+def source_tables(input: SourceTable, steps: Sequence[Step]) -> tuple[SourceTable, ...]:
+    """Every table that the steps read, the input first."""
+    return tuple(dict.fromkeys([input, *(source for step in steps for source in step.sources)]))
+
+
+def tables_without_positions(input: SourceTable, steps: Sequence[Step]) -> frozenset[SourceTable]:
+    """The tables that are only joined. Their rows get no id, so nobody needs their position in the data."""
+    become_rows = {input, *(step.appends for step in steps)}
+    return frozenset(source_tables(input, steps)) - become_rows
+
+
+def publications(steps: Sequence[Step]) -> tuple[Publication, ...]:
+    """What the steps publish, in order."""
+    return tuple(step.publishes for step in steps if step.publishes is not None)
+
+
+def live_columns(
+    steps: Sequence[Step], wanted: Collection[str], *, all_active: bool = False, active_only: bool = False
+) -> tuple[frozenset[str], ...]:
+    """The working columns needed before each step, and at the end the `wanted` ones: what is needed after the last.
+
+    `all_active` says that no input row is deleted. `active_only` asks for what the rows need that are never deleted.
+    Spark computes no other column: what a later step overwrites unread, or what nothing publishes, cannot fail a job.
+    """
+    deleting = accumulate((step.deletes_rows for step in steps), or_, initial=not all_active)
+    live = [frozenset(wanted)]
+    for step, may_be_deleted in reversed(list(zip(steps, deleting, strict=False))):
+        live.append(step.needs(live[-1], all_active=active_only or not may_be_deleted))
+    return tuple(reversed(live))
+
+
+def used_columns(steps: Sequence[Step], input: SourceTable, dataset_id: str, version: int) -> dict[int, set[str]]:
+    """The columns of a dataset version that each step uses, by seq: what a change of the dataset can break.
+
+    Columns of the main table have bare names. Where the dataset is the input, columns of its lookups are
+    `alias.column`, and any working column counts that may have come from it.
+    """
+
+    def is_meant(source: SourceTable) -> bool:
+        return (source.dataset.id, source.dataset.version) == (dataset_id, version)
+
+    if is_meant(input):
+        return {step.seq: set(_used_of_input(step)) for step in steps}
+    return {
+        step.seq: {column for source, columns in step.source_columns if is_meant(source) for column in columns}
+        for step in steps
+    }
+
+
+def _used_of_input(step: Step) -> Iterator[str]:
+    yield from step.reads
+    yield from step.writes
+    yield from step.adds or ()
+    yield from step.publishes.named if step.publishes is not None else ()
+    for lookup in step.lookups:
+        yield from (f"{lookup.alias}.{column}" for column in step.columns_of(lookup.alias))
+
+
+@dataclass(frozen=True)
+class Writer:
+    """An operation that sets a column, and where in the project it says so."""
+
+    seq: int
+    operation: str
+    place: Place | None
+
+    def __str__(self) -> str:
+        where = f" ({self.place})" if self.place else ""
+        return f"operation {self.seq} '{self.operation}'{where}"
+
+
+def writers(steps: Sequence[Step], column: str, made_by: int = 0, before: int | None = None) -> tuple[Writer, ...]:
+    """The operations that may have set the column on a row, in order.
+
+    `made_by` is the operation that added the row, 0 for an input row; `before` is the output that shows it. Data alone
+    says which rows a selector takes, so an operation counts if it could have set the value.
+    """
+    found: list[Writer] = []
+    for step in steps:
+        if step.seq < made_by or (before is not None and step.seq >= before):
+            continue
+        if step.seq == made_by:
+            found.append(_writer(step, (step.adds or {}).get(column)))
+        elif column in step.writes:
+            found.append(_writer(step, step.writes[column] or "selector"))
+    return tuple(found)
+
+
+def last_writer(steps: Sequence[Step], column: str, made_by: int = 0, before: int | None = None) -> Writer | None:
+    """The last operation that may have set the column on a row; None means the value came in with the data."""
+    return next(reversed(writers(steps, column, made_by, before)), None)
+
+
+def _writer(step: Step, path: str | None) -> Writer:
+    typed = step.expressions.get(path) if path is not None else None
+    return Writer(step.seq, step.name, typed.node.span.place if typed is not None else None)
+
+
+@dataclass(frozen=True, order=True)
+class Origin:
+    """A column of a table that the values of another column are computed from."""
+
+    dataset_id: str
+    dataset_version: int
+    table: str
+    column: str
+
+
+Origins = Mapping[str, frozenset[Origin]]
+"""By working column."""
+
+
+def lineage(steps: Sequence[Step], input: SourceTable, output: int) -> dict[str, tuple[Origin, ...]]:
+    """For each column that the operation `output` publishes, the columns of tables its values are computed from.
+
+    Conditions and keys decide which rows and values are taken, and are not origins. System columns that the engine
+    fills have none.
+    """
+    publication = next(publication for publication in publications(steps) if publication.seq == output)
+    origins: Origins = {name: frozenset({_origin(input, name)}) for name in input.table.business_types}
+    for step in steps:
+        if step.seq < output:
+            origins = _origins_after(step, origins, all_active=not publication.include_deleted)
+    columns = publication.working_columns
+    return {name: tuple(sorted(origins.get(working, ()))) for name, working in columns.items()}
+
+
+def _origins_after(step: Step, origins: Origins, *, all_active: bool) -> Origins:
+    """A deleted row keeps the values it had, so a column that is set on every active row has one origin more if
+    deleted rows count."""
+    after = dict(origins)
+    for column, path in step.writes.items():
+        before = frozenset[Origin]() if all_active and column in step.overwrites else origins.get(column, frozenset())
+        after[column] = before | (_origins_of(step, path, origins) if path is not None else frozenset())
+    for column, path in (step.adds or {}).items():
+        after[column] = origins.get(column, frozenset()) | _origins_of_added(step, column, path, origins)
+    return after
+
+
+def _origins_of_added(step: Step, column: str, path: str | None, origins: Origins) -> frozenset[Origin]:
+    if path is not None:
+        return _origins_of(step, path, origins)
+    if step.appends is None or column not in step.appends.table.business_types:
+        return frozenset()
+    return frozenset({_origin(step.appends, column)})
+
+
+def _origins_of(step: Step, path: str, origins: Origins) -> frozenset[Origin]:
+    """The columns of tables that an expression computes its value from."""
+    joined = {table.alias: table.source for table in step.joined}
+    found: set[Origin] = set()
+    for column in columns_read(step.expressions[path]):
+        source = step.appends if column.table is None else joined[column.table]
+        found |= origins.get(column.column, frozenset()) if source is None else {_origin(source, column.column)}
+    return frozenset(found)
+
+
+def _origin(source: SourceTable, column: str) -> Origin:
+    return Origin(source.dataset.id, source.dataset.version, source.table.name, column)
