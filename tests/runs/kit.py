@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import pytest
+
+from tallybook.engine.pipeline import Listener
+from tallybook.errors import Problem, RunError
+from tallybook.model.run import Run
+from tallybook.operations.base import Step
 from tallybook.runs.runner import RunResult
 from tallybook.store.store import Store
 from tallybook.workspace import Workspace
@@ -117,6 +123,8 @@ FILES = {
 }
 JANUARY = [("a", "gold", Decimal("9.00"), "2026-01"), ("b", "silver", Decimal("18.00"), "2026-01")]
 FEBRUARY = [("d", "gold", Decimal("4.50"), "2026-02")]
+FOREIGN = ("Exception", "org.apache", "java.", "py4j", "Kernel", "Caused by", "Traceback", "\tat ")
+"""Texts of Spark, the JVM and Python that no user should read in a problem."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +149,25 @@ class Books:
 
     def run(self, project: str = "close", period: str = "2026-01", **options: Any) -> RunResult:
         return self.open().run(project, period, **options)
+
+    def fails(self, project: str = "close", period: str = "2026-01", **options: Any) -> Problem:
+        """The problem that ends a run, which is recorded as failed and is not told in the words of Spark or Java."""
+        with pytest.raises(RunError) as caught:
+            self.run(project, period, **options)
+        problem = caught.value.problem
+        assert problem.type != "InternalError" and not any(word in str(caught.value) for word in FOREIGN), problem
+        assert self.newest().status == "failed"
+        return problem
+
+    def newest(self) -> Run:
+        with self.store() as store:
+            return store.runs(limit=1)[0]
+
+    def retry(self) -> RunResult:
+        """Retries the newest run, which must complete."""
+        result = self.open().retry(self.newest().id)
+        assert result.run.status == "completed"
+        return result
 
     def edit(self, file: str, old: str, new: str) -> None:
         """Replaces a piece of text that is in the file."""
@@ -174,3 +201,19 @@ def parquet_rows(path: Path, *columns: str) -> list[tuple[Any, ...]]:
 
     rows = pq.read_table(path, columns=list(columns)).to_pylist()
     return sorted((tuple(row.values()) for row in rows), key=str)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The bytes of every file below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+class AtStep(Listener):
+    """Does something when an operation starts."""
+
+    def __init__(self, seq: int, action: Callable[[], object]) -> None:
+        self.seq, self.action = seq, action
+
+    def started(self, step: Step) -> None:
+        if step.seq == self.seq:
+            self.action()

@@ -12,17 +12,20 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyarrow import orc
 from pyspark.sql import SparkSession
-from tests.runs.kit import Books
+from tests.runs.kit import FOREIGN, Books
 
 from tallybook.errors import Problem, RunError
 
-FOREIGN = ("Exception", "org.apache", "java.", "Kernel", "Caused by", "\tat ")
 ROWS = pa.table(
     {
         "id": ["a", "b"] * 500,
         "region": ["EMEA", "APAC"] * 500,
         "amount": pa.array([Decimal(number) for number in range(1, 1001)], pa.decimal128(10, 2)),
     }
+)
+
+CORRUPT, TRUNCATED = (
+    pytest.mark.fault(f"a {damage} input file", "DataLoadError; nothing written") for damage in ("corrupt", "truncated")
 )
 
 
@@ -60,10 +63,10 @@ def problem_of(books: Books) -> Problem:
 @pytest.mark.parametrize(
     ("format", "damage"),
     [
-        ("parquet", zeros_in_the_middle),
-        ("parquet", cut_in_half),
-        ("orc", zeros_in_the_middle),
-        ("delta", zeros_in_the_middle),
+        pytest.param("parquet", zeros_in_the_middle, marks=CORRUPT),
+        pytest.param("parquet", cut_in_half, marks=TRUNCATED),
+        pytest.param("orc", zeros_in_the_middle, marks=CORRUPT),
+        pytest.param("delta", zeros_in_the_middle, marks=CORRUPT),
     ],
 )
 def test_a_damaged_file_is_a_plain_problem(

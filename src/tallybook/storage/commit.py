@@ -1,10 +1,10 @@
 """Writing Delta tables without a jar: Spark writes Parquet files below the table, delta-rs commits them in one step.
 
 Files that no commit names do not exist for a reader, so a killed attempt leaves only litter, in a folder named after
-the run and the operation; the next attempt of the same output clears it. Each attempt has a folder of its own in
-there, for a driver may die before its Spark does. A commit carries two application transactions of the table: the run
-at the operation, so that the same output is never committed twice; and the output's name at the run's claim, so that a
-run that was declared dead cannot commit after its successor.
+the run and the operation; the next attempt of the same output clears it, and one that is refused clears its own. Each
+attempt has a folder of its own in there, for a driver may die before its Spark does. A commit carries two application
+transactions of the table: the run at the operation, so that the same output is never committed twice; and the output's
+name at the run's claim, so that a run that was declared dead cannot commit after its successor.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from deltalake.transaction import AddAction, create_table_with_add_actions
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from tallybook.errors import fail
+from tallybook.errors import TallybookError, fail
 from tallybook.model.location import Location
 from tallybook.storage.base import local_path
 from tallybook.storage.credentials import delta_options
@@ -93,12 +93,17 @@ def _write(
     )
     conflict: DeltaError | None = None
     for attempt in range(_ATTEMPTS + 1):
-        table = look()
-        if isinstance(table, Written):
-            return table
-        if attempt == _ATTEMPTS or (conflict is not None and table is None):
-            break
-        guard.check()
+        try:
+            table = look()
+            if isinstance(table, Written):
+                return table
+            if attempt == _ATTEMPTS or (conflict is not None and table is None):
+                break
+            guard.check()
+        except TallybookError:
+            if conflict is None:  # no commit was tried, so none can name these files
+                clear(spark, location, f"{table_root(location)}/{folder}")
+            raise
         conflict = _commit(location, table, frame.schema, _added(folder, parts), mode, properties)
     raise fail("WriteFailed", f"{location} could not be committed: {conflict}") from conflict
 

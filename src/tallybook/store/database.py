@@ -26,6 +26,8 @@ _DISK_FULL = ("database or disk is full", "No space left on device")
 _READ_ONLY = ("readonly database", "read-only transaction", "permission denied for table")
 _ROOM = 1 << 20
 _UNREADABLE = "unable to open database"
+_LOCKED = "database is locked"
+_UNREACHED = "see that its server runs and that the `store` setting names it, then try again"
 _DAMAGED = ("file is not a database", "malformed")
 _COMPILED: dict[str, Any] = {"compiled_cache": LRUCache(500)}
 """Statements turned into SQL once for the process: each command and each run opens a store of its own."""
@@ -89,14 +91,16 @@ class Database:
         except IntegrityError:
             raise
         except DBAPIError as error:
-            raise self._explained(str(error.orig)) from None
+            reason = without_secrets(str(error.orig).strip(), self.url)
+            if not self.is_sqlite and (error.connection_invalidated or error.statement is None):
+                raise StoreError(f"the metadata store {self} cannot be reached: {reason}", _UNREACHED) from None
+            raise self._explained(reason) from None
         except sqlite3.Error as error:
             raise self._explained(str(error)) from None
         except json.JSONDecodeError as error:
             raise StoreError(f"the metadata store {self} is damaged: {error}", RESTORE) from None
 
-    def _explained(self, said: str) -> StoreError:
-        reason = without_secrets(said.strip(), self.url)
+    def _explained(self, reason: str) -> StoreError:
         if any(sign in reason for sign in _DISK_FULL) or ("disk I/O error" in reason and self._has_no_room):
             return StoreError(
                 f"the metadata store {self} cannot be written: the disk it is on is full",
@@ -108,6 +112,11 @@ class Database:
             return StoreError(
                 f"the metadata store {self} cannot be written: {reason}",
                 "it may be looked at: `runs`, `datasets`, `plan`, `period` and `validate` write nothing",
+            )
+        if _LOCKED in reason:
+            return StoreError(
+                f"the metadata store {self} is locked by another process",
+                "try again when that process has finished or was ended; what was recorded before is still there",
             )
         if any(sign in reason for sign in _DAMAGED):
             return StoreError(f"the metadata store {self} is damaged: {reason}", RESTORE)

@@ -31,8 +31,33 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
 def writing_engine(file: Path, **options: Any) -> sa.Engine:
-    """An engine on a file that is there; SQLite is never left to make one."""
-    return _engine(lambda: _connect(file, "mode=rw"), **options)
+    """An engine on a file that is there; SQLite is never left to make one. Each transaction is refused if the file has
+    been removed or replaced since: SQLite would go on writing to a file that nobody can open any more."""
+    engine = _engine(lambda: _connect(file, "mode=rw"), **options)
+
+    def note(_connection: Any, record: Any) -> None:
+        record.info["file"] = _identity(file)
+
+    def compare(connection: sa.Connection) -> None:
+        if _identity(file) != connection.info["file"]:
+            what = "was replaced by another file" if file.exists() else "is gone"
+            raise StoreError(
+                f"the metadata store {file} {what} while it was in use",
+                "put the file back as it was, together with its -wal file, and try again",
+            )
+
+    event.listen(engine, "connect", note)
+    event.listen(engine, "begin", compare, insert=True)
+    return engine
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    """What tells a file from another one that has its name; None if there is none."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def reading_engine(file: Path, **options: Any) -> sa.Engine:
