@@ -7,7 +7,7 @@ TWO_PROCESSES := -n 2
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long test-cluster test-connect check format docs mutants lock audit sbom clean distclean $(BENCHES)
+.PHONY: help install demo test test-long faults test-cluster test-connect check format docs mutants lock audit sbom clean distclean $(BENCHES)
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,9 @@ test: $(INSTALLED) ## Run the tests that take seconds each
 
 test-long: $(INSTALLED) ## Run the tests that take minutes
 	$(PYTEST) $(TWO_PROCESSES) -m long $(ARGS)
+
+faults: $(INSTALLED) ## Run all tests that cause faults and print the fault table of docs/reliability.md
+	$(BIN)/python -m pytest $(TWO_PROCESSES) -p tests.faults.table -m fault $(ARGS)
 
 test-cluster: $(INSTALLED) ## Run the tests on a local cluster of worker processes
 	TALLYBOOK_TEST_MASTER='local-cluster[2,1,1024]' $(PYTEST) -m 'not long and not connect' $(ARGS)

@@ -32,6 +32,9 @@ class Job:
     project: str = "close"
     dies: str | None = None
     stops: str | None = None
+    dies_after: float | None = None
+    """Seconds after the workspace is opened, whatever the process does then."""
+    again: bool = False
 
 
 class Forks:
@@ -162,9 +165,11 @@ def _run(spark: Any, job: Job, hears: IO[str], says: IO[str]) -> None:
         _signal_at(job.dies, signal.SIGKILL)
     if job.stops is not None:
         _signal_at(job.stops, signal.SIGSTOP)
+    if job.dies_after is not None:
+        threading.Timer(job.dies_after, os.kill, (os.getpid(), signal.SIGKILL)).start()
     outcome: str
     try:
-        outcome = Workspace.open(job.root).run(job.project, job.period).run.status
+        outcome = Workspace.open(job.root).run(job.project, job.period, again=job.again).run.status
     except ProblemError as error:
         outcome = error.problem.type if error.problem.type == "ConcurrentRun" else str(error)
     except Exception as error:

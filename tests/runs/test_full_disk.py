@@ -3,56 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.faults.disks import fill, read_only, small_disk
-from tests.runs.kit import JANUARY, Books
+from tests.runs.kit import JANUARY, AtStep, Books, contents
 from tests.runs.test_commands import Tally, tally  # noqa: F401  # a fixture
 
-from tallybook.engine.pipeline import Listener
 from tallybook.errors import RunError, StoreError
-from tallybook.model.run import Run
-from tallybook.operations.base import Step
 from tallybook.runs import execute
 from tallybook.storage.write import write
 
 
-class AtStep(Listener):
-    """Does something when an operation starts."""
-
-    def __init__(self, seq: int, action: Callable[[], object]) -> None:
-        self.seq, self.action = seq, action
-
-    def started(self, step: Step) -> None:
-        if step.seq == self.seq:
-            self.action()
-
-
-def newest(books: Books) -> Run:
-    with books.store() as store:
-        return store.runs(limit=1)[0]
+def refused_write(books: Books, folder: str, seq: int, fault: Callable[[], object]) -> str:
+    """The message of a run that meets the fault when its output begins; what was written before is as it was."""
+    before = contents(books.root / folder)
+    problem = books.fails(watcher=AtStep(seq, fault))
+    assert (problem.type, problem.seq) == ("WriteFailed", seq)
+    after = contents(books.root / folder)
+    assert {name: after.get(name) for name in before} == before
+    assert {name for name in after if name.endswith(".parquet")} == {
+        name for name in before if name.endswith(".parquet")
+    }
+    return problem.message
 
 
+@pytest.mark.fault("the disk of a destination is full", "WriteFailed; old files as they were; retry completed")
 @pytest.mark.parametrize(("folder", "seq"), [("warehouse", 30), ("reports", 50)])
 def test_a_full_destination(active: Books, folder: str, seq: int) -> None:
     with small_disk(active.root / folder, 512) as disk:
         active.run()
-        before = sorted(file.name for file in disk.rglob("*.parquet"))
-        with pytest.raises(RunError) as failed:
-            active.run(watcher=AtStep(seq, lambda: fill(disk)))
-        problem = failed.value.problem
-        assert (problem.type, problem.seq) == ("WriteFailed", seq)
-        assert str(disk) in problem.message and "No space left on device" in problem.message
-        assert "metadata store" not in str(failed.value)
-        assert newest(active).status == "failed"
-        assert sorted(file.name for file in disk.rglob("*.parquet")) == before
+        message = refused_write(active, folder, seq, lambda: fill(disk))
+        assert str(disk) in message and "No space left on device" in message
         (disk / "ballast").unlink()
-        assert active.open().retry(newest(active).id).run.status == "completed"
+        active.retry()
         assert active.ledger() == JANUARY
 
 
+@pytest.mark.fault("a destination turns read-only", "WriteFailed; old files as they were; retry completed")
+@pytest.mark.parametrize(("folder", "seq"), [("warehouse", 30), ("reports", 50)])
+def test_a_destination_that_turns_read_only(active: Books, folder: str, seq: int) -> None:
+    active.run()
+    with ExitStack() as stack:
+        fault = read_only(active.root / folder)
+        message = refused_write(active, folder, seq, lambda: stack.enter_context(fault))
+        assert str(active.root / folder) in message
+    active.retry()
+    assert active.ledger() == JANUARY
+
+
+@pytest.mark.fault(
+    "the one disk that holds everything is full", "WriteFailed; recorded once there is room; next run completed"
+)
 def test_a_full_disk_that_holds_everything(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """The output fails first. The store cannot be told; the process tells it once there is room."""
     with small_disk(tmp_path / "books", 3000) as disk:
@@ -80,6 +84,7 @@ def test_a_full_disk_that_holds_everything(tmp_path: Path, spark: object, monkey
         assert books.run().run.status == "completed"
 
 
+@pytest.mark.fault("the disk of the store is full", "StoreError; nothing published; retry completed")
 def test_a_full_disk_of_the_store(active: Books, tmp_path: Path) -> None:
     with small_disk(tmp_path / "meta", 600) as disk:
         active.edit("tallybook.yaml", "name: tiny", f"name: tiny\nstore: sqlite:///{disk}/m.db")
@@ -87,7 +92,7 @@ def test_a_full_disk_of_the_store(active: Books, tmp_path: Path) -> None:
         with pytest.raises(StoreError, match=r"m\.db cannot be written: the disk it is on is full"):
             active.run(watcher=AtStep(30, lambda: fill(disk)))
         (disk / "ballast").unlink()
-        ended = newest(active)
+        ended = active.newest()
         assert ended.status == "failed" and ended.problem is not None and "is full" in ended.problem["message"]
         assert active.open().retry(ended.id).run.status == "completed"
         assert active.ledger() == JANUARY
@@ -105,7 +110,7 @@ def test_an_interrupted_run_that_the_store_cannot_record(active: Books, tmp_path
         with pytest.raises(KeyboardInterrupt):
             active.run(watcher=AtStep(10, interrupt))
         (disk / "ballast").unlink()
-        assert newest(active).status == "cancelled"
+        assert active.newest().status == "cancelled"
 
 
 def test_a_read_only_workspace_can_be_looked_at(books: Books, tally: Tally) -> None:  # noqa: F811

@@ -13,7 +13,22 @@ from pyspark.sql import SparkSession
 from tests.runs.forks import MOMENTS, Forks, Job
 from tests.runs.kit import Books, parquet_rows
 
-QUICK = ("writing", "committed")
+RECORDING = ("committed", "registering", "registered", "published", "completing")
+"""The moments between a commit or publication and its record."""
+CHOSEN = pytest.mark.fault("SIGKILL at a chosen step of a run before its commit", "old rows, whole; retry completed")
+AFTER_COMMIT = pytest.mark.fault("SIGKILL between commit and record", "new rows, whole; retry completed, nothing twice")
+TRIES = [
+    pytest.param(
+        moment,
+        turn,
+        marks=[
+            AFTER_COMMIT if moment in RECORDING else CHOSEN,
+            *([] if (moment, turn) in (("writing", 0), ("committed", 0)) else [pytest.mark.long]),
+        ],
+    )
+    for moment in MOMENTS
+    for turn in range(4 if moment in RECORDING else 1)
+]
 
 
 @dataclass
@@ -48,10 +63,8 @@ def killed(tmp_path_factory: pytest.TempPathFactory, forks: Forks, spark: SparkS
     yield Killed(books, forks)
 
 
-@pytest.mark.parametrize(
-    "moment", [pytest.param(each, marks=() if each in QUICK else pytest.mark.long) for each in MOMENTS]
-)
-def test_killed(killed: Killed, moment: str) -> None:
+@pytest.mark.parametrize(("moment", "turn"), TRIES)
+def test_killed(killed: Killed, moment: str, turn: int) -> None:
     books = killed.books
     run_id = killed.kill(moment)
     old, new = (killed.expected(amount) for amount in killed.amounts[-2:])

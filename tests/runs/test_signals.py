@@ -26,12 +26,14 @@ execute.write = endless
 sys.exit(main(["run", "close", "--period", "2026-01", "--workspace", sys.argv[1]]))
 """
 
+A_JOB = pytest.mark.fault("SIGKILL of the command in the middle of a Spark job", "old rows, whole; retry completed")
+
 
 @pytest.mark.parametrize(
     ("sent", "code", "status"),
     [
         (signal.SIGINT, 130, "cancelled"),
-        pytest.param(signal.SIGKILL, -signal.SIGKILL, "failed", marks=pytest.mark.long),
+        pytest.param(signal.SIGKILL, -signal.SIGKILL, "failed", marks=[pytest.mark.long, A_JOB]),
     ],
 )
 def test_stopped_in_the_middle_of_a_job(active: Books, spark: SparkSession, sent: int, code: int, status: str) -> None:

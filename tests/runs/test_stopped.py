@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -24,10 +25,12 @@ from tallybook.store.database import now
 from tallybook.store.owner import DEAD_AFTER
 from tallybook.store.tables import RUNS
 
+STOPPED = "SIGSTOP for longer than the heartbeat allows, then SIGCONT"
+
 
 @contextmanager
-def stopped(books: Books, forks: Forks, moment: str) -> Iterator[tuple[Run, list[str]]]:
-    """A run of another process, which stands still at a moment while the block lasts and seems to be on another host,
+def stopped(books: Books, forks: Forks, moment: str, host: str = "elsewhere") -> Iterator[tuple[Run, list[str]]]:
+    """A run of another process, which stands still at a moment while the block lasts and seems to be on the host,
     silent for too long. The list holds what the run came to, after the block."""
     outcome: list[str] = []
     job = Job(str(books.root), "2026-01", stops=moment)
@@ -38,7 +41,7 @@ def stopped(books: Books, forks: Forks, moment: str) -> Iterator[tuple[Run, list
         _wait_until_stopped(run.owner.pid)
         with books.store() as store, store._write() as connection:
             silent = now() - DEAD_AFTER - timedelta(seconds=1)
-            connection.execute(sa.update(RUNS).values(owner_host="elsewhere", heartbeat_at=silent))
+            connection.execute(sa.update(RUNS).values(owner_host=host, heartbeat_at=silent))
         yield run, outcome
     finally:
         with suppress(ProcessLookupError):
@@ -64,6 +67,7 @@ def _wait_until_stopped(pid: int) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.fault(STOPPED, "RunSuperseded; the rows of its successor, not doubled")
 @pytest.mark.parametrize("moment", ["writing", "committing"])
 def test_rows_are_not_doubled(appending: Books, forks: Forks, moment: str) -> None:
     """`writing` is before the run asks the store, `committing` after it got its permission."""
@@ -79,6 +83,7 @@ def test_rows_are_not_doubled(appending: Books, forks: Forks, moment: str) -> No
         appending.open().retry(run.id)
 
 
+@pytest.mark.fault(STOPPED, "AlreadyAppended for its successor; rows not doubled")
 def test_a_run_does_not_append_beside_a_dead_one_that_wrote_after_all(appending: Books, forks: Forks) -> None:
     """The first run has its permission and stands still; it commits while its successor computes."""
     with stopped(appending, forks, "committing") as (run, outcome):
@@ -99,6 +104,7 @@ def test_a_run_does_not_append_beside_a_dead_one_that_wrote_after_all(appending:
         appending.run()
 
 
+@pytest.mark.fault(STOPPED, "RunSuperseded; nothing written into the locked period")
 def test_a_run_does_not_write_into_a_locked_period(appending: Books, forks: Forks) -> None:
     with stopped(appending, forks, "writing") as (_run, outcome), appending.store() as store:
         for status in ("closed", "locked"):
@@ -107,3 +113,13 @@ def test_a_run_does_not_write_into_a_locked_period(appending: Books, forks: Fork
     assert "RunSuperseded" in outcome[0]
     assert not (appending.root / "warehouse" / "ledger" / "_delta_log").exists()
     assert not (appending.root / "reports").exists()
+
+
+@pytest.mark.fault(STOPPED, "on the host of its successor it counts as alive: ConcurrentRun, then it completed")
+def test_a_stopped_run_of_this_host_is_waited_for(appending: Books, forks: Forks) -> None:
+    with stopped(appending, forks, "committing", socket.gethostname()) as (run, outcome):
+        with pytest.raises(RunError, match=run.id) as refused:
+            appending.run()
+        assert refused.value.problem.type == "ConcurrentRun"
+    assert outcome == ["completed"]
+    assert appending.ledger() == JANUARY

@@ -17,6 +17,9 @@ import pytest
 
 from tallybook.storage import plain, publish, write
 
+A_WRITE = pytest.mark.fault(
+    "SIGKILL at a chosen step of a write", "old rows or new rows, whole; the same write completed"
+)
 OLD, NEW, BOTH = [(1,), (2,)], [(3,), (4,)], [(1,), (2,), (3,), (4,)]
 
 
@@ -78,6 +81,7 @@ def killed(save):
     return run
 
 
+@A_WRITE
 @pytest.mark.parametrize(
     ("moment", "mode", "name", "seen"),
     [
@@ -101,6 +105,7 @@ def test_publishing(killed, save, rows, place, table, tmp_path, moment, mode, na
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@A_WRITE
 def test_a_file_system_that_cannot_exchange(killed, save, rows, refused, place, table, tmp_path):
     """For a moment there is nothing, never half; whoever writes next brings the old back first."""
     location = place("parquet", tmp_path / "out")
@@ -128,6 +133,7 @@ write(spark, slow, Location(source, sys.argv[2]), mode="append", run_id=sys.argv
 """
 
 
+@A_WRITE
 @pytest.mark.long
 @pytest.mark.parametrize("format", ["parquet", "delta"])
 def test_spark_at_work(save, rows, place, table, run_id, tmp_path, format):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from tests.runs.kit import contents
 
 from tallybook.errors import Problem, RunError
 from tallybook.storage import plain, publish, write
@@ -35,10 +36,6 @@ def put(folder: Path, *names: str) -> None:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(f"mine: {name}")
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("format", ["csv", "json", "parquet", "orc", "delta"])

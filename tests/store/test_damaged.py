@@ -21,6 +21,8 @@ from tallybook.store.schema import VERSION_TABLE
 from tallybook.store.store import Store
 from tallybook.store.workspaces import ONLY_WORKSPACE
 
+DAMAGED = pytest.mark.fault("the store is damaged", "StoreError; no other store takes its place")
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -41,6 +43,7 @@ def opened(file: Path) -> list[Callable[[], object]]:
     ]
 
 
+@DAMAGED
 def test_an_empty_file_is_not_made_anew(file: Path) -> None:
     os.truncate(file, 0)
     for attempt in opened(file):
@@ -49,6 +52,7 @@ def test_an_empty_file_is_not_made_anew(file: Path) -> None:
     assert file.stat().st_size == 0
 
 
+@DAMAGED
 @pytest.mark.parametrize("keep", [1, 16, 100, 1024, 4096])
 def test_a_truncated_file_is_damaged(file: Path, keep: int) -> None:
     os.truncate(file, keep)
@@ -58,6 +62,7 @@ def test_a_truncated_file_is_damaged(file: Path, keep: int) -> None:
     assert file.stat().st_size == keep
 
 
+@DAMAGED
 def test_bytes_that_were_overwritten_are_noticed(file: Path) -> None:
     with file.open("r+b") as handle:
         handle.seek(1024)
