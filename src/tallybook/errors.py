@@ -115,6 +115,7 @@ PROBLEM_TYPES = _types(
     ("AlreadyAppended", "run", "A run of the same project and period has appended its rows, or may have."),
     ("RunSuperseded", "run", "The run may no longer write: it was declared dead, or a later run has taken its place."),
     ("RunNotFound", "run", "No run has that id, or it cannot be retried or replayed."),
+    ("SparkFailed", "run", "Spark lost processes that compute: they were ended, or ran out of memory."),
     ("InternalError", "run", "A bug of Tallybook, or a Spark failure that is not about the data."),
 )
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,10 +30,12 @@ def kill_those_at_work(tracker):
         while not any(tracker.getStageInfo(stage).numActiveTasks for stage in tracker.getActiveStageIds()):
             time.sleep(0.2)
         time.sleep(0.5)
-        kill_executors(home, count)
+        kill_executors(home, count) if count else java.kill()
         time.sleep(2)
 
 def slow(spark, frame, location, **options):
+    global java
+    java = spark.sparkContext._gateway.proc
     tracker = spark.sparkContext.statusTracker()
     threading.Thread(target=kill_those_at_work, args=[tracker], daemon=True).start()
     many = spark.range(0, 2 * 10**8, 1, 2).withColumnRenamed("id", "many")
@@ -87,13 +90,25 @@ def test_one_executor_is_killed(ledger_only: Books, spark: SparkSession, spark_h
 
 
 @pytest.mark.long
-@pytest.mark.fault(KILLED, "all of them, again and again: a clear problem; old files as they were; retry completed")
+@pytest.mark.fault(KILLED, "all of them, again and again: SparkFailed; old files as they were; retry completed")
 def test_every_executor_is_killed_again_and_again(ledger_only: Books, spark: SparkSession, spark_home: Path) -> None:
-    ledger_only.run()
-    before = contents(ledger_only.root / "warehouse")
-    done = run(ledger_only, spark_home, count=2, times=10)
+    check_failure(ledger_only, lambda: run(ledger_only, spark_home, count=2, times=10))
+
+
+@pytest.mark.long
+@pytest.mark.fault("the Java process of Spark is killed", "SparkFailed; old files as they were; retry completed")
+def test_the_java_process_is_killed(ledger_only: Books, spark: SparkSession, spark_home: Path) -> None:
+    ledger_only.edit("tallybook.yaml", "local-cluster[2,1,1024]", "local[2]")
+    check_failure(ledger_only, lambda: run(ledger_only, spark_home, count=0, times=1))
+
+
+def check_failure(books: Books, run: Callable[[], subprocess.CompletedProcess[str]]) -> None:
+    books.run()
+    before = contents(books.root / "warehouse")
+    done = run()
     assert done.returncode == 1, done.stdout
-    assert not any(word in done.stderr for word in (*FOREIGN, "InternalError")), done.stderr
-    assert contents(ledger_only.root / "warehouse") == before
-    ledger_only.retry()
-    assert ledger_only.ledger() == JANUARY
+    assert "SparkFailed" in done.stderr and not any(word in done.stderr for word in FOREIGN), done.stderr
+    after = contents(books.root / "warehouse")
+    assert {name: after.get(name) for name in before} == before
+    books.retry()
+    assert books.ledger() == JANUARY

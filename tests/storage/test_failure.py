@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql import SparkSession
 
-from tallybook.storage.failure import SPARK_ERRORS, reason, refused_files
+from tallybook.storage.failure import SPARK_ERRORS, lost_process, reason, refused_files
 
 WRITING = "[TASK_WRITE_FAILED] Task failed while writing rows to file:/out. SQLSTATE: 58030"
 IMITATION = "x\n\tat a.b(C.java)\nCaused by: java.io.IOException: No space left on device\n: java.io.IOException: so"
@@ -117,3 +117,26 @@ def test_a_file_gone_before_it_is_read_is_not_blamed_on_the_destination(spark: S
         read.write.parquet(str(tmp_path / "out"))
     assert refused_files(caught.value) is None
     assert reason(caught.value).startswith("[FAILED_READ_FILE")
+
+
+LOST = (
+    "Job aborted due to stage failure: Task 0 in stage 0.0 failed 4 times, most recent failure: Lost task 0.3 in stage "
+    "0.0 (TID 3) (127.0.0.1 executor 7): ExecutorLostFailure (executor 7 exited caused by one of the running tasks) "
+    "Reason: Command exited with code 137"
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (from_connect(LOST), "were lost 4 times, the last one with: Command exited with code 137"),
+        (from_connect("Job aborted due to stage failure: Master removed our application: FAILED"), "the cluster has"),
+        (ConnectionRefusedError("Connection refused"), "the Java process of Spark has ended"),
+    ],
+)
+def test_processes_that_were_lost(error: Exception, said: str) -> None:
+    assert said in (lost_process(error) or "")
+
+
+def test_a_value_does_not_pass_for_a_lost_process() -> None:
+    assert lost_process(from_connect(f"the value {LOST}")) is None

@@ -25,7 +25,7 @@ from tallybook.rows.raising import parse_raised
 from tallybook.rows.system import select_columns
 from tallybook.storage.damage import failed_read
 from tallybook.storage.diagnose import diagnose, diagnose_csv
-from tallybook.storage.failure import SPARK_ERRORS, causes, is_csv_fault, reason, refused_colon
+from tallybook.storage.failure import SPARK_ERRORS, causes, is_csv_fault, lost_process, reason, refused_colon
 from tallybook.storage.files import condition, plain
 from tallybook.text import shortened
 
@@ -43,9 +43,7 @@ def explained(pipeline: Pipeline, at: Callable[[], Step | None]) -> Iterator[Non
     except SPARK_ERRORS as error:
         raise RunError([explain_failure(error, pipeline, at())]) from error
     except ConnectionError as error:  # the JVM is gone, which a damaged file can do by asking for too much memory
-        if damage := _damage(error, pipeline):
-            raise RunError([damage]) from error
-        raise
+        raise RunError([_damage(error, pipeline) or _lost(error, at()) or _internal(error, at())]) from error
 
 
 def explain_failure(error: Exception, pipeline: Pipeline, at: Step | None) -> Problem:
@@ -56,9 +54,7 @@ def explain_failure(error: Exception, pipeline: Pipeline, at: Step | None) -> Pr
     if colon := refused_colon(error):
         return _of_step(Problem("DataLoadError", colon, "rename the file or folder"), at)
     if not is_about_values(error):
-        if damage := _damage(error, pipeline):
-            return damage
-        return _of_step(Problem("InternalError", f"Spark failed: {_sentence(error)}"), at)
+        return _damage(error, pipeline) or _lost(error, at) or _internal(error, at)
     return _Blame(pipeline).find(at) or _of_step(Problem("EvaluationError", _reason(error)), at)
 
 
@@ -69,6 +65,16 @@ def is_about_values(error: Exception) -> bool:
         return causes(error)[-1].type == "java.lang.ArithmeticException"
     state = error.getSqlState() if isinstance(error, PySparkException) else None
     return (state or "").startswith(_DATA_EXCEPTION) or name.startswith(_BAD_PATTERN)
+
+
+def _lost(error: Exception, at: Step | None) -> Problem | None:
+    said = lost_process(error)
+    hint = "give Spark more memory if it ran out of it, see that nobody ends its processes, then retry the run"
+    return _of_step(Problem("SparkFailed", said, hint), at) if said else None
+
+
+def _internal(error: Exception, at: Step | None) -> Problem:
+    return _of_step(Problem("InternalError", f"Spark failed: {_sentence(error)}"), at)
 
 
 def _of_step(problem: Problem, step: Step | None) -> Problem:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from tallybook.storage.files import condition
@@ -24,6 +24,11 @@ _CAUSED_BY = re.compile(r"^\t(?:at |\.\.\. )[^\n]*\nCaused by: ([\w.$]+): ([^\n]
 _OF_TASK = re.compile(
     r"Job aborted due to stage failure: Task \d+ in stage [\d.]+ failed \d+ times?, most recent failure: "
     r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \([^()\n]*\): ([\w.$]+): ([^\n]*)"
+)
+_LOST = re.compile(
+    r"(?:org\.apache\.spark\.SparkException: )?Job aborted due to stage failure: (?:Master removed our application|"
+    r"Task \d+ in stage [\d.]+ failed (\d+) times?, most recent failure: Lost task [\d.]+ in stage [\d.]+ "
+    r"\(TID \d+\) \([^()\n]*\): ExecutorLostFailure \(executor \d+ exited [^()\n]*\) Reason: ([^\n]*))"
 )
 _FILE_SYSTEM = re.compile(r"(?:java\.n?io|org\.apache\.hadoop)\.[\w.$]+(?:Exception|Error)")
 _COLON = re.compile(r"(?:java\.net\.URISyntaxException: )?Relative path in absolute URI: (\S+)")
@@ -87,6 +92,18 @@ def reason(error: Exception) -> str:
 def is_csv_fault(error: Exception) -> bool:
     """True if a job failed because Spark's CSV parser gave up."""
     return any(cause.type == _CSV_PARSER for cause in causes(error))
+
+
+def lost_process(error: Exception) -> str | None:
+    """Says that a process of Spark has ended, where that made a job fail."""
+    if isinstance(error, (ConnectionError, Py4JNetworkError)):
+        return "the Java process of Spark has ended in the middle of the run"
+    lost = next((found for cause in causes(error) if (found := _LOST.match(cause.message))), None)
+    if lost is None:
+        return None
+    if lost[1] is None:
+        return "the cluster has ended the processes that compute"
+    return f"the processes that computed a part of the job were lost {lost[1]} times, the last one with: {lost[2]}"
 
 
 def refused_colon(error: Exception) -> str | None:
