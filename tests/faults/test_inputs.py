@@ -64,7 +64,7 @@ class Damaged:
         before = [contents(folder) for folder in outputs]
         file.write_bytes(content)
         problem = books.fails()
-        assert (problem.type, str(file) in problem.message) == ("DataLoadError", True), problem
+        assert (problem.type, str(file.parent) in problem.message) == ("DataLoadError", True), problem
         assert problem.hint
         assert [contents(folder) for folder in outputs] == before
         file.write_bytes(good)

@@ -55,7 +55,8 @@ def explain_failure(error: Exception, pipeline: Pipeline, at: Step | None) -> Pr
         return _of_step(Problem("DataLoadError", colon, "rename the file or folder"), at)
     if not is_about_values(error):
         return _damage(error, pipeline) or _lost(error, at) or _internal(error, at)
-    return _Blame(pipeline).find(at) or _of_step(Problem("EvaluationError", _reason(error)), at)
+    blamed = _Blame(pipeline).find(at) or _unreadable(error, pipeline)
+    return blamed or _of_step(Problem("EvaluationError", _reason(error)), at)
 
 
 def is_about_values(error: Exception) -> bool:
@@ -114,6 +115,15 @@ def _damage(error: Exception, pipeline: Pipeline) -> Problem | None:
     if is_csv_fault(error):
         problem = diagnose_csv(pipeline.spark, file, places) or problem
     return _of_loading(problem, pipeline, {s for place, s in reads if file.startswith(plain(place.target))})
+
+
+def _unreadable(error: Exception, pipeline: Pipeline) -> Problem | None:
+    """The problem of input that fails before any operation: a damaged file can hold values its own columns cannot."""
+    if _failure(pipeline.first(pipeline.build_context)[0]) is None:
+        return None
+    places = {plain(place.target) for place, source in pipeline.tables.reads if source == pipeline.input}
+    message = f"a value of the input cannot be read: {_reason(error)}; the data is in {', '.join(sorted(places))}"
+    return Problem("DataLoadError", message, "a file there may be damaged; replace it with a good copy")
 
 
 def _of_loading(problem: Problem, pipeline: Pipeline, loaded: set[SourceTable]) -> Problem:
