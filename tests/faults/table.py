@@ -20,7 +20,6 @@ FAULTS = (
     "SIGKILL of the command in the middle of a Spark job",
     "SIGSTOP for longer than the heartbeat allows, then SIGCONT",
     "an executor of a local cluster is killed",
-    "the Java process of Spark is killed",
     "the disk of a destination is full",
     "the one disk that holds everything is full",
     "a destination turns read-only",

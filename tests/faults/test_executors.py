@@ -30,12 +30,10 @@ def kill_those_at_work(tracker):
         while not any(tracker.getStageInfo(stage).numActiveTasks for stage in tracker.getActiveStageIds()):
             time.sleep(0.2)
         time.sleep(0.5)
-        kill_executors(home, count) if count else java.kill()
+        kill_executors(home, count)
         time.sleep(2)
 
 def slow(spark, frame, location, **options):
-    global java
-    java = spark.sparkContext._gateway.proc
     tracker = spark.sparkContext.statusTracker()
     threading.Thread(target=kill_those_at_work, args=[tracker], daemon=True).start()
     many = spark.range(0, 2 * 10**8, 1, 2).withColumnRenamed("id", "many")
@@ -93,13 +91,6 @@ def test_one_executor_is_killed(ledger_only: Books, spark: SparkSession, spark_h
 @pytest.mark.fault(KILLED, "all of them, again and again: SparkFailed; old files as they were; retry completed")
 def test_every_executor_is_killed_again_and_again(ledger_only: Books, spark: SparkSession, spark_home: Path) -> None:
     check_failure(ledger_only, lambda: run(ledger_only, spark_home, count=2, times=10))
-
-
-@pytest.mark.long
-@pytest.mark.fault("the Java process of Spark is killed", "SparkFailed; old files as they were; retry completed")
-def test_the_java_process_is_killed(ledger_only: Books, spark: SparkSession, spark_home: Path) -> None:
-    ledger_only.edit("tallybook.yaml", "local-cluster[2,1,1024]", "local[2]")
-    check_failure(ledger_only, lambda: run(ledger_only, spark_home, count=0, times=1))
 
 
 def check_failure(books: Books, run: Callable[[], subprocess.CompletedProcess[str]]) -> None:

@@ -63,7 +63,9 @@ class Execution(Listener):
 
     def execute(self) -> DataFrame:
         """Runs every step; the run ends completed, failed or cancelled, whatever happens."""
-        with ending(self.store, self.run, self._placed, self._log):
+        log: str | None = None
+        with ending(self.store, self.run, self._placed, lambda: log):
+            log = self._log()  # asked first: a Spark that has died cannot be asked
             pipeline = self._pipeline()
             try:
                 with (

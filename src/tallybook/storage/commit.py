@@ -64,6 +64,8 @@ def write_delta(
     location = replace(location, version=None)
     try:
         return _write(spark, frame, location, mode, run_id, seq, guard)
+    except ConnectionError:  # to the JVM, which is gone; the place may be as good as ever
+        raise
     except OSError as error:
         raise fail("WriteFailed", f"{location} could not be written: {error}") from error
 

@@ -43,6 +43,8 @@ def write_plain(
             if mode == "append":
                 _refuse_other_columns(spark, frame, location, target, f"{output}-")
             return _write(spark, frame, location, target, mode, output, guard)
+    except ConnectionError:  # to the JVM, which is gone; the place may be as good as ever
+        raise
     except OSError as error:
         raise fail("WriteFailed", f"{location} could not be written: {error}") from error
 
