@@ -88,7 +88,6 @@ class Workspace:
 
     def plan(self, project: str, period: str, as_of: date | None = None) -> Plan:
         """What a run would do: versions, places and schemas. Writes nothing."""
-        from tallybook.engine.conditions import evaluator
         from tallybook.engine.context import RunContext
         from tallybook.runs.planner import Planner, calendar_of, valid_project
         from tallybook.runs.recording import previewed_datasets, previewed_state
@@ -99,7 +98,7 @@ class Workspace:
         with self.existing_store() as store:
             known = previewed_datasets(store, self.definitions)
             state = previewed_state(store, self.definitions, project)
-        planner = Planner(self.checked, known, evaluator(lambda: self.session), self.sandbox)
+        planner = Planner(self.checked, known, self.sandbox)
         return planner.plan(planner.bind(entry, state), context, sandbox=state is None or state.status == "draft")
 
     def refusal(self, project: str, period: str) -> Problem | None:

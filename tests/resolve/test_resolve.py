@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -28,11 +27,8 @@ SOURCES: dict[str, DataSource] = {
         {"id": "db", "type": "database", "options": {"url": "postgresql://h/d", "schema": "fin"}}
     ),
 }
-VERDICTS = {"year run": lambda known: known["period.level"] == "year", "never": lambda _: False, "null": lambda _: None}
-
-
-def evaluate(expression: str, known: Mapping[str, object]) -> bool | None:
-    return VERDICTS[expression](known)  # type: ignore[no-any-return]  # a lambda
+NOW = datetime(2026, 2, 1, tzinfo=UTC)
+NEVER, UNKNOWN = "1 > 2", "NULL = 1"
 
 
 def path_rule(path: str = "{{table_name}}/{{period}}", **changes: object) -> dict[str, object]:
@@ -57,7 +53,7 @@ def located(period: str, *rules: dict[str, object]) -> tuple[Location, ...]:
         calendar=GREGORIAN,
         resolver=resolver(*rules),
         datasources=SOURCES,
-        evaluate=evaluate,
+        timestamp=NOW,
         root=ROOT,
     )
 
@@ -97,8 +93,8 @@ def test_tables_are_rendered_and_qualified() -> None:
 
 def test_the_first_rule_that_is_true_wins() -> None:
     rules = (
-        path_rule("n", name="never", when="never"),
-        path_rule("y", name="years", when="year run", data_level="year"),
+        path_rule("n", name="never", when=NEVER),
+        path_rule("y", name="years", when="period.level = 'year'", data_level="year"),
         path_rule("m", name="rest"),
         path_rule("z", name="too late"),
     )
@@ -108,14 +104,29 @@ def test_the_first_rule_that_is_true_wins() -> None:
 
 def test_when_no_rule_fits_each_says_why() -> None:
     with pytest.raises(RunError) as caught:
-        located("2026-01", path_rule(name="a", when="never"), path_rule(name="b", when="null"))
+        located("2026-01", path_rule(name="a", when=NEVER), path_rule(name="b", when=UNKNOWN))
     problem = caught.value.problem
     assert problem.type == "NoRuleMatched"
     assert problem.message.splitlines() == [
         "no rule of resolver 'r' fits table 'orders' of dataset 'sales' in month '2026-01'",
-        "    rule 'a': never is false",
-        "    rule 'b': null is unknown (NULL)",
+        "    rule 'a': 1 > 2 is false",
+        "    rule 'b': NULL = 1 is unknown (NULL)",
     ]
+
+
+def test_a_condition_reads_the_facts_and_the_time_of_the_run() -> None:
+    when = "table.name = 'orders' AND dataset.id LIKE 's%' AND period.end_date < TODAY() AND PERIOD() = '2026-01'"
+    assert brief("2026-01", path_rule("past", when=when)) == [("/ws/data/past", "2026-01")]
+
+
+def test_a_condition_without_a_value_names_its_rule() -> None:
+    with pytest.raises(RunError) as caught:
+        located("2026-01", path_rule(name="a", when="TO_INTEGER(table.name) > 1"))
+    problem = caught.value.problem
+    assert (problem.type, problem.message) == (
+        "EvaluationError",
+        "`when` of rule 'a' of resolver 'r': TO_INTEGER(table.name) cannot be computed: 'orders' is not an integer",
+    )
 
 
 def test_facts_are_typed() -> None:

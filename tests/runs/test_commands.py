@@ -43,6 +43,14 @@ def tally(capsys: pytest.CaptureFixture[str]) -> Tally:
     return run
 
 
+def test_plan_computes_conditions_without_spark(books: Books, tally: Tally, monkeypatch: pytest.MonkeyPatch) -> None:
+    books.edit("places.yaml", "    - name: month\n", "    - name: month\n      when: YEAR(period.start_date) >= 2026\n")
+    monkeypatch.setattr("tallybook.engine.session.get_session", lambda *_args, **_options: pytest.fail("no Spark"))
+    assert "by-month" in tally(books, "plan", "close", "--period", "2026-01").out
+    said = tally(books, "plan", "close", "--period", "2025-12")
+    assert said.code == 1 and "rule 'month': YEAR(period.start_date) >= 2026 is false" in said.err
+
+
 def test_apply_says_what_it_does(books: Books, tally: Tally) -> None:
     assert "dataset sales would become v1 (new)\n" in tally(books, "apply", "--dry-run").out
     said = tally(books, "apply")

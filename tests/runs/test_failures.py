@@ -229,7 +229,6 @@ def test_no_run_stays_active_when_planning_stops(
         raise kind("stopped")
 
     monkeypatch.setattr(runner, "take_snapshot", stop)
-    monkeypatch.setattr(runner, "evaluator", lambda _session: stop)
     with pytest.raises(RunError if kind is RuntimeError else kind):
         books.run()
     assert last_run(books).status == ("cancelled" if kind is KeyboardInterrupt else "failed")

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.runs.kit import Books
 
-from tallybook.engine.conditions import evaluator
 from tallybook.errors import TallybookError
 from tallybook.model.state import Kind
 from tallybook.runs.planner import Planner
@@ -66,7 +65,7 @@ def check_runnable(workspace: Workspace) -> None:
         assert (state.input_dataset_version is not None) == (state.status in ("active", "conflict"))
         if state.status == "active":
             known = known_datasets(store)
-            planner = Planner(workspace.checked, known, evaluator(lambda: pytest.fail("no Spark")), workspace.sandbox)
+            planner = Planner(workspace.checked, known, workspace.sandbox)
             planner.bind(workspace.definitions.projects["close"], state)
 
 

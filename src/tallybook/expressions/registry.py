@@ -1,7 +1,8 @@
 """The one list of functions and operators. Parser hints, checker, compiler, docs and tests all read it.
 
-A function is a declaration: name, parameters, result type, one line of meaning, an example that a test runs, and
-how to build it on Spark. Modules in `functions/` declare; importing this package's `functions` fills the list.
+A function is a declaration: name, parameters, result type, one line of meaning, an example that a test runs, how to
+build it on Spark, and how to compute it on plain values. Modules in `functions/` declare; importing this package's
+`functions` fills the list.
 """
 
 from __future__ import annotations
@@ -76,13 +77,19 @@ class Refusal(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Building:
-    """What a function may use to build its Spark column."""
+class Computing:
+    """What a function may use to compute its value: the types of the call, the run's time and period."""
 
     args: Sequence[Argument]
     result: ColumnType
     timestamp: datetime
     period: str
+
+
+@dataclass(frozen=True)
+class Building(Computing):
+    """What a function may use to build its Spark column."""
+
     cast: Callable[[Column, ColumnType], Column]
 
 
@@ -102,6 +109,9 @@ class Function:
     summary: str
     example: tuple[str, str]
     build: Callable[..., Column]
+    compute: Callable[..., object] | None = field(kw_only=True)
+    """The same on plain Python values, without Spark; None for an aggregate. It gets the values of the arguments, none
+    of them NULL; a `null_safe` function gets a function for each argument, which computes its value."""
     aggregate: bool = False
     operator: bool = False
     aliases: tuple[str, ...] = ()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 
-from tallybook.errors import fail
+from tallybook.errors import ProblemError, RunError, fail
+from tallybook.expressions.check import Checker
+from tallybook.expressions.evaluate import Evaluator
+from tallybook.expressions.parse import parse
 from tallybook.expressions.scope import Scope, ScopeTable
 from tallybook.model.columns import DATE, STRING, ColumnType
 from tallybook.model.period import Period
 from tallybook.model.resolver import Resolver, Rule
-
-Evaluate = Callable[[str, Mapping[str, object]], bool | None]
-"""Says whether an expression is true of the facts; None when it is NULL."""
 
 FACT_TYPES: dict[str, ColumnType] = {
     "period.identifier": STRING,
@@ -45,11 +47,24 @@ def facts(period: Period, table_name: str, dataset_id: str) -> dict[str, object]
     }
 
 
-def match(resolver: Resolver, known: Mapping[str, object], evaluate: Evaluate) -> Rule:
+def condition(text: str, known: Mapping[str, object], timestamp: datetime) -> bool | None:
+    """Says whether a `when` is true of the facts; None when it is NULL. `timestamp` is what NOW() and TODAY() mean."""
+    checker = Checker(fact_scope())
+    typed = checker.check(parse(text))
+    if typed is None:
+        raise ProblemError(checker.problems)
+    columns = {name.partition(".")[2]: value for name, value in known.items()}
+    evaluator = Evaluator(timestamp, str(known["period.identifier"]), lambda column: columns[column.column])
+    verdict = evaluator.value(typed)
+    assert verdict is None or isinstance(verdict, bool), "the checker refuses a `when` that is no condition"
+    return verdict
+
+
+def match(resolver: Resolver, known: Mapping[str, object], timestamp: datetime) -> Rule:
     """The first rule whose `when` is true; NoRuleMatched says of each rule why it is not the one."""
     reasons = []
     for rule in resolver.rules:
-        verdict = True if rule.when is None else evaluate(rule.when, known)
+        verdict = True if rule.when is None else _verdict(resolver, rule, rule.when, known, timestamp)
         if verdict:
             return rule
         reasons.append(f"rule '{rule.name}': {rule.when} is {'unknown (NULL)' if verdict is None else 'false'}")
@@ -59,3 +74,14 @@ def match(resolver: Resolver, known: Mapping[str, object], evaluate: Evaluate) -
         f"in {known['period.level']} '{known['period.identifier']}'" + "".join(f"\n    {reason}" for reason in reasons),
         hint="add a rule without `when` at the end to cover everything else",
     )
+
+
+def _verdict(
+    resolver: Resolver, rule: Rule, when: str, known: Mapping[str, object], timestamp: datetime
+) -> bool | None:
+    try:
+        return condition(when, known, timestamp)
+    except RunError as error:
+        problem = error.problem
+        message = f"`when` of rule '{rule.name}' of resolver '{resolver.id}': {problem.message}"
+        raise RunError([replace(problem, message=message)]) from None

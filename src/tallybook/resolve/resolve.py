@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from tallybook.model.period import Calendar, Period
 from tallybook.model.resolver import PathStrategy, Resolver, Rule, Strategy
 from tallybook.resolve.expand import expand
 from tallybook.resolve.locate import path_target, table_target, usable_source
-from tallybook.resolve.match import Evaluate, facts, match
+from tallybook.resolve.match import facts, match
 from tallybook.resolve.render import render
 
 
@@ -25,11 +26,12 @@ def resolve(
     calendar: Calendar,
     resolver: Resolver,
     datasources: Mapping[str, DataSource],
-    evaluate: Evaluate,
+    timestamp: datetime,
     root: Path,
 ) -> tuple[Location, ...]:
-    """The locations of a table's rows for a period, in the order of their periods. `root` is the workspace folder."""
-    rule = match(resolver, facts(period, table_name, dataset_id), evaluate)
+    """The locations of a table's rows for a period, in the order of their periods. `timestamp` is the run's, which a
+    `when` can read; `root` is the workspace folder."""
+    rule = match(resolver, facts(period, table_name, dataset_id), timestamp)
     source = usable_source(rule.strategy.datasource_id, datasources, root)
     locations = tuple(
         Location(

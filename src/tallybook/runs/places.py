@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from pydantic import TypeAdapter
@@ -18,7 +19,6 @@ from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable
 from tallybook.resolve.destination import path_to_write, sandbox_place, table_to_write
 from tallybook.resolve.locate import table_target, usable_source
-from tallybook.resolve.match import Evaluate
 from tallybook.resolve.pick import pick_resolver
 from tallybook.resolve.render import render
 from tallybook.resolve.resolve import resolve
@@ -39,7 +39,8 @@ class Places:
     datasources: Mapping[str, DataSource]
     registered: Mapping[tuple[str, int], Location]
     """Where the rows of registered dataset versions stay readable, by dataset id and version."""
-    evaluate: Evaluate
+    timestamp: datetime
+    """The run's, which the `when` of a rule can read."""
     project: str = ""
     sandbox: Path | None = None
     """The folder that takes the outputs of a draft instead of their destinations."""
@@ -57,7 +58,7 @@ class Places:
             calendar=self.calendar,
             resolver=self.resolver_of(dataset),
             datasources=self.datasources,
-            evaluate=self.evaluate,
+            timestamp=self.timestamp,
             root=self.root,
         )
         return tuple(replace(place, version=current_version(place)) for place in found)

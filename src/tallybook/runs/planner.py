@@ -17,7 +17,6 @@ from tallybook.project.catalog import Catalog
 from tallybook.project.checked import Checked
 from tallybook.project.load import ProjectEntry
 from tallybook.project.model import ProjectHead
-from tallybook.resolve.match import Evaluate
 from tallybook.runs.destinations import check_destinations
 from tallybook.runs.places import Places
 from tallybook.runs.recording import Known
@@ -29,7 +28,6 @@ class Planner:
 
     checked: Checked
     known: Known
-    evaluate: Evaluate
     sandbox: Path
 
     @property
@@ -64,7 +62,7 @@ class Planner:
             overrides=bound.head.resolver_overrides,
             datasources={id: entry.entity for id, entry in definitions.datasources.items()},
             registered=self.known.registered,
-            evaluate=self.evaluate,
+            timestamp=context.timestamp,
             project=bound.head.id,
             sandbox=sandbox,
         )

@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tallybook.engine.conditions import evaluator
 from tallybook.engine.context import RunContext
 from tallybook.engine.pipeline import Listener
 from tallybook.engine.plan import Plan
@@ -88,7 +87,7 @@ class Runner:
         assert state is not None, "recording gives every project a state"
         check_project_runs(project_id, state.status, state.conflicts)
         known = known_datasets(self.store)
-        planner = Planner(self.checked, known, evaluator(self.session), self.sandbox)
+        planner = Planner(self.checked, known, self.sandbox)
         bound = planner.bind(entry, state)
         run = self.store.create_run(
             project_id,

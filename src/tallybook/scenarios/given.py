@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tallybook.engine.conditions import evaluator
-from tallybook.engine.local import GivenRows, Key, LocalEngine
+from tallybook.engine.local import GivenRows, Key
 from tallybook.errors import ProblemError
 from tallybook.model.columns import PERIOD, VALIDITY_COLUMNS, ColumnType
 from tallybook.model.dataset import Table
@@ -29,7 +28,6 @@ class GivenData:
 
     case: Case
     period: Period
-    engine: LocalEngine
 
     def tables(self) -> dict[Key, GivenRows | Location]:
         """The rows of the tables the project reads, as far as they are given."""
@@ -101,7 +99,7 @@ class GivenData:
             overrides=self.case.bound.head.resolver_overrides,
             datasources={id: entry.entity for id, entry in definitions.datasources.items()},
             registered={},
-            evaluate=evaluator(lambda: self.engine.spark),
+            timestamp=self.case.body.run_timestamp,
         )
 
     @property

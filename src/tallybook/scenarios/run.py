@@ -49,7 +49,7 @@ def run_case(case: Case, engine: LocalEngine) -> Actual:
     assert bound is not None and period is not None
     moment = body.run_timestamp
     context = RunContext("scenario", period, body.as_of or period.start_date, moment, int(moment.timestamp() * 1000))
-    data = GivenData(case, period, engine)
+    data = GivenData(case, period)
     steps = tuple(_with_origin(step) for step in bound.steps)
     found = engine.evaluate(replace(bound, steps=steps), context, data.tables(), data.periods())
     outputs = {output.seq: _of_output(output, found.outputs[output.seq]) for output in case.outputs}

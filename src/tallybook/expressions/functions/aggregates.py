@@ -51,7 +51,17 @@ def _aggregate(
     shape = params(Param("the value", accepts))
     register(
         Function(
-            name, "aggregates", shape, f"{name}(value)", result, summary, example, build, aggregate=True, null_safe=True
+            name,
+            "aggregates",
+            shape,
+            f"{name}(value)",
+            result,
+            summary,
+            example,
+            build,
+            compute=None,
+            aggregate=True,
+            null_safe=True,
         )
     )
 
@@ -90,6 +100,7 @@ register(
         "The number of rows.",
         ("COUNT(*)", "3"),
         lambda c: F.count(F.lit(1)),
+        compute=None,
         aggregate=True,
         null_safe=True,
     )

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import or_
-from typing import TYPE_CHECKING
+from datetime import date
+from functools import partial
+from operator import eq, ge, gt, le, lt, ne, or_
+from typing import TYPE_CHECKING, Any
 
 from tallybook.expressions.decimals import exact_common
 from tallybook.expressions.functions.choices import LONG, among
-from tallybook.expressions.functions.like import MAX_GAPS, fits, fits_column, gaps, is_pattern
+from tallybook.expressions.functions.like import MAX_GAPS, fits, fits_column, fits_text, gaps, is_pattern
 from tallybook.expressions.functions.spark import F, balanced
+from tallybook.expressions.functions.truth import Value, all_of, any_of
 from tallybook.expressions.registry import (
     ANYTHING,
     TEXT,
     Argument,
     Building,
+    Computing,
     Function,
     Param,
     Refusal,
@@ -22,6 +26,7 @@ from tallybook.expressions.registry import (
     params,
     register,
 )
+from tallybook.expressions.values import moment_of
 from tallybook.model.columns import BOOLEAN, MAX_PRECISION, NULL, TIMESTAMP, ColumnType, decimal
 
 if TYPE_CHECKING:
@@ -37,6 +42,7 @@ _SPARK: dict[str, Callable[[Column, Column], Column]] = {
     ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
 }
+_PLAIN: dict[str, Callable[[Any, Any], bool]] = {"=": eq, "<>": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def why_not_comparable(operator: str, a: Argument, b: Argument) -> Refusal | None:
@@ -105,6 +111,18 @@ def _comparison(operator: str) -> Callable[..., Column]:
     return lambda c, x, y: compare(c, operator, (x, c.args[0]), (y, c.args[1]))
 
 
+def compare_values(operator: str, x: Any, y: Any) -> bool | None:
+    """The comparison of two plain values; None when one is NULL."""
+    if x is None or y is None:
+        return None
+    both = (moment_of(x), moment_of(y)) if isinstance(x, date) else (x, y)
+    return _PLAIN[operator](*both)
+
+
+def _compute_comparison(operator: str) -> Callable[..., bool | None]:
+    return lambda _c, x, y: compare_values(operator, x, y)
+
+
 def _in(c: Building, subject: Column, *choices: Callable[[], Column]) -> Column:
     """A table of the literals where there are many, and for the other choices Spark's IN."""
     listed = list(zip(choices, c.args[1:], strict=True))
@@ -125,6 +143,20 @@ def _equals_one(c: Building, x: Operand, choices: Sequence[Operand]) -> Column:
     if type is not None:
         return _as(c, type, x).isin(*(_as(c, type, choice) for choice in choices))
     return balanced(or_, [compare(c, "=", x, choice) for choice in choices])
+
+
+def _compute_in(_c: Computing, subject: Value, *choices: Value) -> bool | None:
+    value = subject()
+
+    def equals(choice: Value) -> bool | None:
+        return compare_values("=", value, choice())
+
+    return any_of(partial(equals, choice) for choice in choices)
+
+
+def _compute_between(_c: Computing, subject: Value, low: Value, high: Value) -> bool | None:
+    value = subject()
+    return all_of([lambda: compare_values(">=", value, low()), lambda: compare_values("<=", value, high())])
 
 
 def _between(c: Building, subject: Column, low: Column, high: Column) -> Column:
@@ -174,6 +206,7 @@ for _operator, (_meaning, _example) in _MEANINGS.items():
             _meaning,
             (_example, "true"),
             _comparison(_operator),
+            compute=_compute_comparison(_operator),
             operator=True,
             refuse=_refuse_each(_operator),
         )
@@ -188,6 +221,7 @@ register(
         "True when the value equals one of the choices.",
         ('"b" IN ("a", "b")', "true"),
         _in,
+        compute=_compute_in,
         operator=True,
         repeats=(0,),
         lazy=range(1, 2**31),
@@ -205,6 +239,7 @@ register(
         "True when the value lies between both ends, ends included.",
         ("2 BETWEEN 1 AND 2", "true"),
         _between,
+        compute=_compute_between,
         operator=True,
         repeats=(0,),
         refuse=_refuse_each("<="),
@@ -221,6 +256,7 @@ register(
         "True when the whole text fits the pattern: % is any text, _ one character, a backslash takes them literally.",
         ('"invoice" LIKE "inv%"', "true"),
         _like,
+        compute=lambda _c, text, pattern: fits_text(text, pattern),
         operator=True,
         repeats=(1,),
         refuse=_refuse_pattern,

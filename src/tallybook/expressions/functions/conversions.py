@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from tallybook.expressions.functions.dates import read_date
 from tallybook.expressions.functions.spark import F
 from tallybook.expressions.registry import (
     ANYTHING,
@@ -12,6 +15,7 @@ from tallybook.expressions.registry import (
     Accepts,
     Argument,
     Building,
+    Computing,
     Function,
     Param,
     Refusal,
@@ -20,6 +24,7 @@ from tallybook.expressions.registry import (
     params,
     register,
 )
+from tallybook.expressions.values import day_of, decimal_from_text, integer_from_text, rounded, text_of, whole
 from tallybook.model.columns import DATE, DECIMAL, INTEGER, STRING, ColumnType, decimal
 
 if TYPE_CHECKING:
@@ -58,6 +63,23 @@ def _to_date(c: Building, x: Column) -> Column:
     return F.to_date(F.when(has_year, x).otherwise(quoted), ISO_DATE)
 
 
+def _compute_date(_c: Computing, value: str | date) -> date:
+    if isinstance(value, date):
+        return day_of(value)
+    written = read_date(value)
+    if written is None:
+        raise ValueError(f"'{value}' is not a date written as 2026-01-31")
+    return written
+
+
+def _compute_integer(_c: Computing, value: str | int | Decimal) -> int:
+    return integer_from_text(value) if isinstance(value, str) else whole(value)
+
+
+def _compute_decimal(c: Computing, value: str | int | Decimal, *_digits: int) -> Decimal:
+    return rounded(decimal_from_text(value) if isinstance(value, str) else value, c.result)
+
+
 register(
     Function(
         "TO_STRING",
@@ -68,6 +90,7 @@ register(
         "The value as text: decimals with all their digits, dates as 2026-01-31, timestamps as 2026-01-31 12:00:00.",
         ("TO_STRING(1.50)", "1.50"),
         lambda _c, x: x.cast("string"),
+        compute=lambda _c, x: text_of(x),
     )
 )
 register(
@@ -80,6 +103,7 @@ register(
         "A whole number from text, spaces around it ignored, or a decimal cut off at the point.",
         ('TO_INTEGER("42")', "42"),
         lambda _c, x: x.cast("bigint"),
+        compute=_compute_integer,
     )
 )
 register(
@@ -92,6 +116,7 @@ register(
         "A decimal(18,6), or one of the digits given, rounded half up; in text, spaces around the number are ignored.",
         ('TO_DECIMAL("1.005", 10, 2)', "1.01"),
         lambda c, x, *_digits: c.cast(x, c.result),
+        compute=_compute_decimal,
         refuse=_refuse_decimal_type,
     )
 )
@@ -105,6 +130,7 @@ register(
         "A date from text written exactly as 2026-01-31, or the day (UTC) of a timestamp.",
         ('TO_DATE("2026-01-31")', "2026-01-31"),
         _to_date,
+        compute=_compute_date,
         repeats=(0,),
     )
 )

@@ -15,6 +15,7 @@ from tallybook.expressions.registry import (
     WHOLE,
     Argument,
     Building,
+    Computing,
     Function,
     Param,
     Refusal,
@@ -23,6 +24,7 @@ from tallybook.expressions.registry import (
     params,
     register,
 )
+from tallybook.expressions.values import day_of, days_later, last_day_of_month, months_later
 from tallybook.model.columns import DATE, INTEGER, STRING, TIMESTAMP
 
 if TYPE_CHECKING:
@@ -97,6 +99,13 @@ def _date(c: Building, *parts: Column) -> Column:
     return day(written)
 
 
+def _compute_date(c: Computing, *parts: int) -> date | None:
+    try:
+        return date(*parts) if len(parts) == 3 else read_date(str(c.args[0].literal))
+    except (ValueError, OverflowError):
+        raise ValueError(f"there is no day {parts[2]} in month {parts[1]} of year {parts[0]}") from None
+
+
 def _timestamp(c: Building, _text: Column) -> Column:
     written = read_timestamp(str(c.args[0].literal))
     assert written is not None
@@ -113,6 +122,7 @@ register(
         "A date, written out or put together; a day that does not exist fails the run.",
         ("DATE(2026, 1, 31)", "2026-01-31"),
         _date,
+        compute=_compute_date,
         refuse=_refuse_date,
         moves_dates=True,
     )
@@ -127,6 +137,7 @@ register(
         "A moment, written out; UTC where it names no zone.",
         ('TIMESTAMP("2026-01-31T12:00:00+01:00")', "2026-01-31 11:00:00"),
         _timestamp,
+        compute=lambda _c, text: read_timestamp(text),
         refuse=_refuse_timestamp,
     )
 )
@@ -140,6 +151,7 @@ register(
         "The day of the run (UTC), the same for every row and in a replay.",
         ("DATEDIFF(TODAY(), TODAY())", "0"),
         lambda c: day(c.timestamp.astimezone(UTC).date()),
+        compute=lambda c: c.timestamp.astimezone(UTC).date(),
     )
 )
 register(
@@ -152,12 +164,17 @@ register(
         "The moment of the run (UTC), the same for every row and in a replay.",
         ("NOW() = NOW()", "true"),
         lambda c: moment(c.timestamp),
+        compute=lambda c: c.timestamp.astimezone(UTC),
     )
 )
 
 
 def _part(name: str) -> Callable[..., Column]:
     return lambda c, x: c.cast(getattr(F, name)(x), INTEGER)
+
+
+def _compute_part(name: str) -> Callable[..., int]:
+    return lambda _c, value: int(getattr(value, name))
 
 
 for _name, _example in (("YEAR", "2026"), ("MONTH", "1"), ("DAY", "31")):
@@ -171,6 +188,7 @@ for _name, _example in (("YEAR", "2026"), ("MONTH", "1"), ("DAY", "31")):
             f"The {_name.lower()} of the date, a number.",
             (f'{_name}(DATE("2026-01-31"))', _example),
             _part(_name.lower()),
+            compute=_compute_part(_name.lower()),
         )
     )
 register(
@@ -183,6 +201,7 @@ register(
         "The days from start to end.",
         ('DATEDIFF(DATE("2026-03-01"), DATE("2026-02-01"))', "28"),
         lambda c, end, start: c.cast(F.datediff(end, start), INTEGER),
+        compute=lambda _c, end, start: (day_of(end) - day_of(start)).days,
     )
 )
 register(
@@ -195,6 +214,7 @@ register(
         "The date a number of days later, or earlier when negative.",
         ('DATEADD(DATE("2026-01-31"), 1)', "2026-02-01"),
         lambda c, x, days: on_day(F.unix_date(x).cast("bigint") + days),
+        compute=lambda _c, x, days: days_later(x, days),
         moves_dates=True,
     )
 )
@@ -208,6 +228,7 @@ register(
         "The same day months later, or the last day of a shorter month.",
         ('ADD_MONTHS(DATE("2026-01-31"), 1)', "2026-02-28"),
         lambda c, x, months: F.add_months(x, months.cast("int")),
+        compute=lambda _c, x, months: months_later(x, months),
         moves_dates=True,
     )
 )
@@ -221,6 +242,7 @@ register(
         "The last day of the date's month.",
         ('MONTH_END(DATE("2024-02-10"))', "2024-02-29"),
         lambda c, x: F.last_day(x),
+        compute=lambda _c, x: last_day_of_month(x),
     )
 )
 register(
@@ -233,5 +255,6 @@ register(
         "The identifier of the run's period.",
         ("PERIOD()", "2026-01"),
         lambda c: F.lit(c.period),
+        compute=lambda c: c.period,
     )
 )

@@ -52,6 +52,36 @@ def fits(text: Column, pattern: str) -> Column:
     return F.rlike(text, F.lit(_BEGIN + _GAP.join(map(_as_regex, segments)) + _END))
 
 
+def fits_text(text: str, pattern: str) -> bool:
+    """True if a plain text fits a plain pattern; ValueError if that is no pattern, or has too many `%`."""
+    if not is_pattern(pattern):
+        raise ValueError(f"'{pattern}' has a backslash before something else than % or _")
+    if gaps(pattern) > MAX_GAPS:
+        raise ValueError(f"the pattern has more than {MAX_GAPS:,} %")
+    first, *rest = _segments(pattern)
+    end = _end(first, text, 0)
+    if not rest:
+        return end == len(text)
+    *middle, last = rest
+    for segment in middle:
+        if end is None:
+            return False
+        ends = (_end(segment, text, start) for start in range(end, len(text) + 1))
+        end = next((at for at in ends if at is not None), None)
+    start = len(text) - sum(1 if part is None else len(part) for part in last)
+    return end is not None and start >= end and _end(last, text, start) is not None
+
+
+def _end(segment: Segment, text: str, start: int) -> int | None:
+    """Where a segment ends that begins at `start`; None if it does not fit there."""
+    at = start
+    for part in segment:
+        if at >= len(text) if part is None else not text.startswith(part, at):
+            return None
+        at += 1 if part is None else len(part)
+    return at
+
+
 def fits_column(text: Column, pattern: Column) -> Column:
     """The same for a pattern that differs from row to row: its regular expression is written by regular expressions.
 

@@ -7,13 +7,15 @@ from itertools import chain
 from operator import and_, or_
 from typing import TYPE_CHECKING
 
-from tallybook.expressions.functions.comparisons import compare, why_not_comparable
+from tallybook.expressions.functions.comparisons import compare, compare_values, why_not_comparable
 from tallybook.expressions.functions.spark import F, balanced
+from tallybook.expressions.functions.truth import Value, all_of, any_of
 from tallybook.expressions.registry import (
     ANYTHING,
     TRUTH,
     Argument,
     Building,
+    Computing,
     Function,
     Param,
     Refusal,
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
 
 def _if(c: Building, condition: Column, then: Column, otherwise: Column | None = None) -> Column:
     return F.when(condition, then).otherwise(F.lit(None) if otherwise is None else otherwise)
+
+
+def _compute_if(_c: Computing, condition: Value, then: Value, otherwise: Value = lambda: None) -> object:
+    return then() if condition() else otherwise()
 
 
 def _switch_shape(count: int) -> Shape | None:
@@ -59,6 +65,18 @@ def _switch(c: Building, subject: Column, *rest: Column) -> Column:
     return choice.otherwise(default)
 
 
+def _compute_switch(_c: Computing, subject: Value, *rest: Value) -> object:
+    value = subject()
+    for choice, result in zip(rest[::2], rest[1::2], strict=False):
+        if compare_values("=", value, choice()):
+            return result()
+    return rest[-1]() if len(rest) % 2 else None
+
+
+def _compute_coalesce(_c: Computing, *values: Value) -> object:
+    return next((value for value in (compute() for compute in values) if value is not None), None)
+
+
 register(
     Function(
         "AND",
@@ -69,6 +87,7 @@ register(
         "True when all conditions are; unknown when one is NULL and none is false.",
         ("AND(TRUE, 2 > 1)", "true"),
         lambda _c, *conditions: balanced(and_, conditions),
+        compute=lambda _c, *conditions: all_of(conditions),
         null_safe=True,
     )
 )
@@ -82,6 +101,7 @@ register(
         "True when one condition is; unknown when one is NULL and none is true.",
         ("OR(FALSE, 2 > 1)", "true"),
         lambda _c, *conditions: balanced(or_, conditions),
+        compute=lambda _c, *conditions: any_of(conditions),
         null_safe=True,
     )
 )
@@ -95,6 +115,7 @@ register(
         "True when the condition is false.",
         ("NOT 1 > 2", "true"),
         lambda _c, x: ~x,
+        compute=lambda _c, x: not x,
     )
 )
 register(
@@ -111,6 +132,7 @@ register(
         "One of two values; a NULL condition counts as false. Without the third argument: NULL.",
         ('IF(3 > 2, "more", "less")', "more"),
         _if,
+        compute=_compute_if,
         null_safe=True,
     )
 )
@@ -124,6 +146,7 @@ register(
         "The result beside the first value equal to the subject, else the default, else NULL.",
         ('SWITCH("b", "a", 1, "b", 2, 0)', "2"),
         _switch,
+        compute=_compute_switch,
         repeats=(0,),
         refuse=_switch_refusal,
         null_safe=True,
@@ -142,6 +165,7 @@ register(
         "The first value that is not NULL.",
         ('COALESCE(NULL, "none")', "none"),
         lambda c, *values: F.coalesce(*values),
+        compute=_compute_coalesce,
         null_safe=True,
     )
 )
@@ -155,6 +179,7 @@ register(
         "True when the value is NULL.",
         ("ISNULL(NULL)", "true"),
         lambda _c, x: x.isNull(),
+        compute=lambda _c, x: x() is None,
         aliases=("IS_NULL",),
         null_safe=True,
     )
@@ -169,6 +194,7 @@ register(
         "True when the value is NULL.",
         ("NULL IS NULL", "true"),
         lambda _c, x: x.isNull(),
+        compute=lambda _c, x: x() is None,
         operator=True,
         null_safe=True,
     )

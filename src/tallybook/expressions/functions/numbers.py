@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from operator import and_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tallybook.expressions import decimals
 from tallybook.expressions.functions.dates import on_day
@@ -17,6 +18,7 @@ from tallybook.expressions.registry import (
     Accepts,
     Argument,
     Building,
+    Computing,
     Function,
     Param,
     Refusal,
@@ -25,6 +27,8 @@ from tallybook.expressions.registry import (
     register,
     same_as,
 )
+from tallybook.expressions.values import EXACT, cast, days_later, to_integer
+from tallybook.expressions.values import quotient as quotient_of
 from tallybook.model.columns import DATE, INTEGER, MAX_PRECISION, ColumnType, decimal
 
 if TYPE_CHECKING:
@@ -81,6 +85,20 @@ def _minus(c: Building, x: Column, y: Column) -> Column:
 def _times(c: Building, x: Column, y: Column) -> Column:
     left, right = _operands(c, x, y)
     return left * right
+
+
+def _compute_plus(c: Computing, x: Any, y: Any) -> object:
+    if c.result == DATE:
+        return days_later(x, y) if c.args[0].type == DATE else days_later(y, x)
+    return cast(EXACT.add(Decimal(x), Decimal(y)), c.result)
+
+
+def _compute_minus(c: Computing, x: Any, y: Any) -> object:
+    return days_later(x, -y) if c.result == DATE else cast(EXACT.subtract(Decimal(x), Decimal(y)), c.result)
+
+
+def _compute_remainder(c: Computing, x: Any, y: Any) -> object:
+    return cast(EXACT.remainder(Decimal(x), Decimal(y)), c.result) if y else None
 
 
 def quotient(c: Building, x: Column, y: Column, divisor: ColumnType) -> Column:
@@ -153,6 +171,10 @@ def _round(c: Building, x: Column, _digits_column: Column | None = None) -> Colu
     return x if c.args[0].type == INTEGER and digits >= 0 else c.cast(F.round(x, digits), c.result)
 
 
+def _compute_round(c: Computing, x: Any, digits: int = 0) -> object:
+    return cast(Decimal(x).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, EXACT), c.result)
+
+
 def _extreme(pick: str) -> Callable[..., Column]:
     """Spark's least and greatest pass over NULLs; ours are NULL when one argument is."""
 
@@ -163,6 +185,10 @@ def _extreme(pick: str) -> Callable[..., Column]:
         return F.when(known, getattr(F, pick)(*values))
 
     return build
+
+
+def _compute_extreme(pick: Callable[..., object]) -> Callable[..., object]:
+    return lambda _c, *values: pick(values)
 
 
 _EXACT_MINUS = 34
@@ -191,6 +217,7 @@ def _infix(
     summary: str,
     example: tuple[str, str],
     build: Callable[..., Column],
+    compute: Callable[..., object],
     refuse: Callable[[Sequence[Argument]], Refusal | None] = lambda _: None,
     repeats: tuple[int, ...] = (),
 ) -> None:
@@ -204,6 +231,7 @@ def _infix(
             summary,
             example,
             build,
+            compute=compute,
             operator=True,
             refuse=refuse,
             repeats=repeats,
@@ -219,6 +247,7 @@ _infix(
     "The sum; a date plus a number of days is a date.",
     ("1.5 + 2", "3.5"),
     _plus,
+    _compute_plus,
     _refuse_dates_added,
 )
 _infix(
@@ -228,9 +257,18 @@ _infix(
     "The difference; a date minus a number of days is a date.",
     ("5 - 7", "-2"),
     _minus,
+    _compute_minus,
     _refuse_dates_subtracted,
 )
-_infix("*", NUMBER, _arithmetic(decimals.multiplied), "The product.", ("1.10 * 3", "3.30"), _times)
+_infix(
+    "*",
+    NUMBER,
+    _arithmetic(decimals.multiplied),
+    "The product.",
+    ("1.10 * 3", "3.30"),
+    _times,
+    lambda c, x, y: cast(EXACT.multiply(Decimal(x), Decimal(y)), c.result),
+)
 _infix(
     "/",
     NUMBER,
@@ -238,6 +276,7 @@ _infix(
     "The quotient, a decimal; NULL when dividing by zero.",
     ("1 / 4", "0.25"),
     _by,
+    lambda c, x, y: cast(quotient_of(x, y), c.result) if y else None,
     repeats=(1,),
 )
 _infix(
@@ -247,6 +286,7 @@ _infix(
     "The remainder, with the sign of the left; NULL when dividing by zero.",
     ("-7 % 3", "-1"),
     _remainder,
+    _compute_remainder,
     repeats=(1,),
 )
 register(
@@ -259,6 +299,7 @@ register(
         "The number with the other sign.",
         ("-(2 + 3)", "-5"),
         _negated,
+        compute=lambda c, x: cast(EXACT.minus(Decimal(x)), c.result),
         operator=True,
     )
 )
@@ -272,6 +313,7 @@ register(
         "The number without its sign.",
         ("ABS(-2.5)", "2.5"),
         _absolute,
+        compute=lambda c, x: cast(EXACT.abs(Decimal(x)), c.result),
     )
 )
 register(
@@ -284,6 +326,7 @@ register(
         "Rounded half up, away from zero. Without digits, or with 0 or fewer, the result is an integer.",
         ("ROUND(2.345, 2)", "2.35"),
         _round,
+        compute=_compute_round,
         refuse=_refuse_digits,
     )
 )
@@ -297,6 +340,7 @@ register(
         "The largest integer that is not above the number.",
         ("FLOOR(-1.5)", "-2"),
         lambda c, x: c.cast(F.floor(x), INTEGER),
+        compute=lambda _c, x: to_integer(x, ROUND_FLOOR),
     )
 )
 register(
@@ -309,6 +353,7 @@ register(
         "The smallest integer that is not below the number.",
         ("CEIL(1.2)", "2"),
         lambda c, x: c.cast(F.ceil(x), INTEGER),
+        compute=lambda _c, x: to_integer(x, ROUND_CEILING),
     )
 )
 register(
@@ -321,12 +366,13 @@ register(
         "The remainder, with the sign of the number; NULL when dividing by zero.",
         ("MOD(7, 3)", "1"),
         _remainder,
+        compute=_compute_remainder,
         repeats=(1,),
     )
 )
-for _name, _pick, _meaning, _example in (
-    ("MIN", "least", "The smallest of the values in this row; NULL when one is.", ("MIN(3, 1.5)", "1.5")),
-    ("MAX", "greatest", "The largest of the values in this row; NULL when one is.", ("MAX(3, 1.5)", "3.0")),
+for _name, _pick, _pick_value, _meaning, _example in (
+    ("MIN", "least", min, "The smallest of the values in this row; NULL when one is.", ("MIN(3, 1.5)", "1.5")),
+    ("MAX", "greatest", max, "The largest of the values in this row; NULL when one is.", ("MAX(3, 1.5)", "3.0")),
 ):
     register(
         Function(
@@ -338,6 +384,7 @@ for _name, _pick, _meaning, _example in (
             _meaning,
             _example,
             _extreme(_pick),
+            compute=_compute_extreme(_pick_value),
             repeats=EVERY_ARGUMENT,
         )
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tallybook.expressions.functions.spark import F
-from tallybook.expressions.registry import TEXT, WHOLE, Building, Function, Param, always, params, register
+from tallybook.expressions.registry import TEXT, WHOLE, Building, Computing, Function, Param, always, params, register
+from tallybook.expressions.values import lower, upper
 from tallybook.model.columns import BOOLEAN, INTEGER, STRING, ColumnType
 
 if TYPE_CHECKING:
@@ -31,6 +32,18 @@ def _substring(_c: Building, text: Column, start: Column, length: Column | None 
     return text.substr(begin, _count(first + _count(length) - begin))
 
 
+def _within(n: int, least: int = 0) -> int:
+    return min(max(n, least), _MOST)
+
+
+def _compute_substring(_c: Computing, text: str, start: int, length: int | None = None) -> str:
+    begin = _within(start, least=1)
+    if length is None:
+        return text[begin - 1 :]
+    count = _within(_within(start, least=-_MOST) + _within(length) - begin)
+    return text[begin - 1 : begin - 1 + count]
+
+
 def _function(
     name: str,
     shape: tuple[Param, ...],
@@ -38,13 +51,18 @@ def _function(
     summary: str,
     example: tuple[str, str],
     build: Callable[..., Column],
+    compute: Callable[..., object],
     optional: tuple[Param, ...] = (),
     repeats: tuple[int, ...] = (),
 ) -> None:
     names = [param.name.removeprefix("the ") for param in (*shape, *optional)]
     signature = f"{name}({', '.join(names)})"
     many = params(*shape, optional=optional)
-    register(Function(name, "text", many, signature, always(result), summary, example, build, repeats=repeats))
+    register(
+        Function(
+            name, "text", many, signature, always(result), summary, example, build, compute=compute, repeats=repeats
+        )
+    )
 
 
 _TEXT = Param("the text", TEXT)
@@ -61,11 +79,36 @@ register(
         "The texts one after the other; NULL when one is. Convert numbers with TO_STRING first.",
         ('CONCAT("Q", "1")', "Q1"),
         lambda c, *texts: F.concat(*texts),
+        compute=lambda _c, *texts: "".join(texts),
     )
 )
-_function("UPPER", (_TEXT,), STRING, "In capitals.", ('UPPER("emea")', "EMEA"), lambda c, x: F.upper(x))
-_function("LOWER", (_TEXT,), STRING, "In small letters.", ('LOWER("EMEA")', "emea"), lambda c, x: F.lower(x))
-_function("TRIM", (_TEXT,), STRING, "Without spaces at both ends.", ('TRIM("  a b ")', "a b"), lambda c, x: F.trim(x))
+_function(
+    "UPPER",
+    (_TEXT,),
+    STRING,
+    "In capitals.",
+    ('UPPER("emea")', "EMEA"),
+    lambda c, x: F.upper(x),
+    lambda _c, x: upper(x),
+)
+_function(
+    "LOWER",
+    (_TEXT,),
+    STRING,
+    "In small letters.",
+    ('LOWER("EMEA")', "emea"),
+    lambda c, x: F.lower(x),
+    lambda _c, x: lower(x),
+)
+_function(
+    "TRIM",
+    (_TEXT,),
+    STRING,
+    "Without spaces at both ends.",
+    ('TRIM("  a b ")', "a b"),
+    lambda c, x: F.trim(x),
+    lambda _c, x: x.strip(" "),
+)
 _function(
     "LEFT",
     (_TEXT, _LENGTH),
@@ -73,6 +116,7 @@ _function(
     "The first characters; none for a length of zero or less.",
     ('LEFT("2026-01", 4)', "2026"),
     lambda c, x, n: F.left(x, _count(n)),
+    lambda _c, x, n: x[: max(n, 0)],
     repeats=(1,),
 )
 _function(
@@ -82,6 +126,7 @@ _function(
     "The last characters; none for a length of zero or less.",
     ('RIGHT("2026-01", 2)', "01"),
     lambda c, x, n: F.right(x, _count(n)),
+    lambda _c, x, n: x[-n:] if n > 0 else "",
     repeats=(1,),
 )
 _function(
@@ -91,6 +136,7 @@ _function(
     "The number of characters.",
     ('LEN("café")', "4"),
     lambda c, x: c.cast(F.char_length(x), INTEGER),
+    lambda _c, x: len(x),
 )
 _function(
     "CONTAINS",
@@ -99,6 +145,7 @@ _function(
     "True when the part is somewhere in the text.",
     ('CONTAINS("month end", "end")', "true"),
     lambda c, x, part: F.contains(x, part),
+    lambda _c, x, part: part in x,
 )
 _function(
     "STARTS_WITH",
@@ -107,6 +154,7 @@ _function(
     "True when the text begins with the part.",
     ('STARTS_WITH("4000", "4")', "true"),
     lambda c, x, part: F.startswith(x, part),
+    lambda _c, x, part: x.startswith(part),
 )
 _function(
     "ENDS_WITH",
@@ -115,6 +163,7 @@ _function(
     "True when the text ends with the part.",
     ('ENDS_WITH("4000", "00")', "true"),
     lambda c, x, part: F.endswith(x, part),
+    lambda _c, x, part: x.endswith(part),
 )
 _function(
     "SUBSTRING",
@@ -123,6 +172,7 @@ _function(
     "The characters from a position, counted from 1, to the end or for a length.",
     ('SUBSTRING("2026-Q1", 6, 2)', "Q1"),
     _substring,
+    _compute_substring,
     optional=(_LENGTH,),
     repeats=(1, 2),
 )
@@ -133,4 +183,5 @@ _function(
     "The text with every occurrence of the part replaced.",
     ('REPLACE("a-b-c", "-", "")', "abc"),
     lambda c, x, part, new: F.replace(x, part, new),
+    lambda _c, x, part, new: x.replace(part, new) if part else x,
 )

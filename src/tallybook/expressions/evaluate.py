@@ -1,0 +1,53 @@
+"""Typed tree to plain Python value, for expressions that read no rows. Gives what Spark gives, without starting it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from tallybook.errors import fail
+from tallybook.expressions.check import Typed, TypedCall, TypedCast, TypedColumn, TypedLiteral, argument
+from tallybook.expressions.registry import Computing
+from tallybook.expressions.scope import Resolved
+from tallybook.expressions.values import cast
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Evaluates expressions of one run: its time and period are constants in them."""
+
+    timestamp: datetime
+    period: str
+    read: Callable[[Resolved], object]
+
+    def value(self, typed: Typed) -> object:
+        """The value of a checked expression, None for NULL. What has no value, such as an overflow, is an
+        EvaluationError."""
+        if isinstance(typed, TypedLiteral):
+            return cast(typed.value, typed.type)
+        if isinstance(typed, TypedColumn):
+            return self.read(typed.column)
+        try:
+            if isinstance(typed, TypedCast):
+                return cast(self.value(typed.arg), typed.type)
+            assert isinstance(typed, TypedCall)
+            return self._call(typed)
+        except (ValueError, ArithmeticError) as error:
+            span = typed.node.span
+            raise fail("EvaluationError", f"{span.text} cannot be computed: {error}", place=span.place) from None
+
+    def _call(self, typed: TypedCall) -> object:
+        function = typed.function
+        assert function.compute is not None, f"{function.name} summarises rows"
+        computing = Computing([argument(arg) for arg in typed.args], typed.type, self.timestamp, self.period)
+        if function.null_safe:
+            return function.compute(computing, *(partial(self.value, arg) for arg in typed.args))
+        values = []
+        for arg in typed.args:
+            value = self.value(arg)
+            if value is None:
+                return None
+            values.append(value)
+        return function.compute(computing, *values)
