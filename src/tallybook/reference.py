@@ -14,7 +14,7 @@ from tallybook.expressions.registry import FUNCTIONS, Function, load_functions
 from tallybook.operations.base import Operation
 from tallybook.operations.registry import OPERATIONS
 from tallybook.project.entities import OTHER_NAMES
-from tallybook.project.meanings import MEANINGS
+from tallybook.project.key_descriptions import KEY_DESCRIPTIONS
 from tallybook.project.schema import documents_schema, settings_schema
 from tallybook.scenarios.model import Scenario
 
@@ -101,7 +101,7 @@ def _shared_keys(known: Mapping[str, Any]) -> dict[str, Any]:
     schema: dict[str, Any] = known[next(iter(OPERATIONS.values())).__name__]
     shared = {key: value for key, value in schema["properties"].items() if key in Operation.model_fields}
     shared["type"] = shared["type"] | {"enum": list(OPERATIONS)}
-    shared["arguments"] = {"type": "object", "description": MEANINGS["arguments"]}
+    shared["arguments"] = {"type": "object", "description": KEY_DESCRIPTIONS["arguments"]}
     return schema | {"properties": shared}
 
 

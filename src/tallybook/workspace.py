@@ -12,13 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tallybook.errors import Problem, UsageError, ValidationError, did_you_mean
+from tallybook.errors import Problem, RunError, UsageError, ValidationError, did_you_mean
 from tallybook.expressions.scope import Scope
 from tallybook.model.dataset import DatasetRef
 from tallybook.private import close_folder, make_private_folder
 from tallybook.project.bind import working_schema
 from tallybook.project.check import check, file_order
-from tallybook.project.checked import Checked
+from tallybook.project.check_result import CheckResult
 from tallybook.project.files import SETTINGS_FILE, has_settings
 from tallybook.project.load import Definitions, find_root, load_definitions
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tallybook.engine.pipeline import Listener
     from tallybook.engine.plan import Plan
     from tallybook.model.state import ProjectState
-    from tallybook.runs.apply import Applied
+    from tallybook.project.recorded import Changes, Recorded
     from tallybook.runs.replay import Replay
     from tallybook.runs.runner import Runner, RunResult
     from tallybook.store.store import Store
@@ -64,7 +64,7 @@ class Workspace:
         return load_definitions(self.root)
 
     @cached_property
-    def checked(self) -> Checked:
+    def checked(self) -> CheckResult:
         """The definitions, checked against each other."""
         return check(self.definitions)
 
@@ -89,25 +89,40 @@ class Workspace:
     def plan(self, project: str, period: str, as_of: date | None = None) -> Plan:
         """What a run would do: versions, places and schemas. Writes nothing."""
         from tallybook.engine.context import RunContext
-        from tallybook.runs.planner import Planner, calendar_of, valid_project
-        from tallybook.runs.recording import previewed_datasets, previewed_state
+        from tallybook.runs.planner import Planner
+        from tallybook.runs.prepare import calendar_of, prepare
 
-        entry = valid_project(self.checked, project)
-        span = calendar_of(self.checked).period(period)
+        recorded = self._recorded()
+        prepared = prepare(self.definitions, recorded, project)
+        prepared.check_valid()
+        span = calendar_of(self.definitions).period(period)
         context = RunContext("plan", span, as_of or span.start_date, datetime.now(UTC), 0)
+        state = prepared.changes.state(project)
+        planner = Planner(self.definitions, recorded.registrations, self.sandbox)
+        return planner.plan(prepared.fitting(), context, sandbox=state is None or state.status == "draft")
+
+    def _recorded(self) -> Recorded:
+        """What the store knows of definitions; nothing if there is no store yet."""
+        from tallybook.project.recorded import Recorded
+
         with self.existing_store() as store:
-            known = previewed_datasets(store, self.definitions)
-            state = previewed_state(store, self.definitions, project)
-        planner = Planner(self.checked, known, self.sandbox)
-        return planner.plan(planner.bind(entry, state), context, sandbox=state is None or state.status == "draft")
+            return Recorded() if store is None else store.recorded()
 
     def refusal(self, project: str, period: str) -> Problem | None:
         """Why a run would be refused as things stand: the project's state, or the period's. Writes nothing."""
-        from tallybook.runs.planner import calendar_of
-        from tallybook.runs.refusal import refusal
+        from tallybook.project.versions import changes
+        from tallybook.runs.prepare import calendar_of
+        from tallybook.runs.run_guard import check_may_run
 
+        self._known_project(project)
+        entry, calendar = self.definitions.projects[project], calendar_of(self.definitions)
+        after = changes(self._recorded(), self.definitions)
         with self.existing_store() as store:
-            return refusal(store, self.checked, calendar_of(self.checked), project, period)
+            try:
+                check_may_run(store, after, calendar, entry, period)
+            except RunError as error:
+                return error.problem
+        return None
 
     def run(
         self,
@@ -137,14 +152,13 @@ class Workspace:
         with self.store() as store:
             return self._runner(store, watcher).retry(run_id, reopen_reason=reopen_reason, again=again)
 
-    def apply(self, *, dry_run: bool = False) -> Applied:
+    def apply(self, *, dry_run: bool = False) -> Changes:
         """Records the files; what changed becomes a new version. A dry run only says what would."""
-        from tallybook.runs.apply import Applied, apply, differences
+        from tallybook.project.versions import changes
+        from tallybook.runs.apply import apply
 
         if dry_run:
-            with self.existing_store() as existing:
-                states = existing.project_states() if existing is not None else ()
-                return Applied(differences(existing, self.checked), states)
+            return changes(self._recorded(), self.definitions)
         with self.store() as store:
             return apply(store, self.checked)
 
@@ -154,7 +168,7 @@ class Workspace:
 
         self._known_project(project)
         with self.store() as store:
-            return store.stay_pinned(project) if stay_pinned else activate(store, self.checked, project)
+            return store.stay_pinned(project) if stay_pinned else activate(store, self.definitions, project)
 
     def deactivate(self, project: str) -> ProjectState:
         """Takes an active project out of use, also one whose file is gone."""
@@ -165,12 +179,12 @@ class Workspace:
 
     def replay(self, run_id: str) -> Replay:
         """Executes a completed run again and compares every cell it wrote."""
-        from tallybook.runs.planner import calendar_of
+        from tallybook.runs.prepare import calendar_of
         from tallybook.runs.replay import replay
 
         with self.store() as store:
             scratch = self.root / PRIVATE / "scratch"
-            return replay(store, lambda: self.session, run_id, calendar_of(self.checked), scratch)
+            return replay(store, lambda: self.session, run_id, calendar_of(self.definitions), scratch)
 
     @property
     def session(self) -> SparkSession:
@@ -210,8 +224,8 @@ class Workspace:
 
     def _reference(self, setting: str | None) -> WorkspaceRef:
         """This workspace, as a store recognises it."""
-        from tallybook.runs.recording import bodies
-        from tallybook.store.definitions import content_hash
+        from tallybook.project.recorded import content_hash
+        from tallybook.project.versions import bodies
         from tallybook.store.url import store_url
         from tallybook.store.workspaces import WorkspaceRef
 
@@ -276,7 +290,7 @@ class Workspace:
         from tallybook.engine.pipeline import Listener
         from tallybook.runs.runner import Runner
 
-        return Runner(self.checked, store, lambda: self.session, self.sandbox, watcher or Listener())
+        return Runner(self.definitions, store, lambda: self.session, self.sandbox, watcher or Listener())
 
     @contextmanager
     def existing_store(self) -> Iterator[Store | None]:
@@ -291,14 +305,14 @@ class Workspace:
         with store:
             yield store
 
-    def columns_of(self, dataset_id: str) -> Scope:
+    def scope_of(self, dataset_id: str) -> Scope:
         """What an expression over the rows of a dataset can read."""
-        found = self.checked.catalog.find(DatasetRef.model_construct(dataset_id=dataset_id))
+        found = self.checked.datasets.find(DatasetRef.model_construct(dataset_id=dataset_id))
         if found is None:
             raise ValidationError(self.checked.problems)
         if isinstance(found, Problem):
             raise ValidationError([found])
-        return working_schema(found, self.checked.catalog).scope()
+        return working_schema(found, self.checked.datasets).scope()
 
     def counts(self) -> dict[str, int]:
         """How many documents of each kind there are."""
@@ -314,12 +328,12 @@ class Workspace:
 
     def check_names(self, project: str | None, period: str | None) -> None:
         """Refuses a project or period that does not exist; nothing to refuse about one not named."""
-        from tallybook.runs.planner import calendar_of
+        from tallybook.runs.prepare import calendar_of
 
         if project is not None:
             self._known_project(project)
         if period is not None:
-            calendar_of(self.checked).period(period)
+            calendar_of(self.definitions).period(period)
 
     def _known_project(self, *ids: str) -> None:
         missing = [self._no_project(id) for id in ids if id not in self.definitions.projects]

@@ -17,7 +17,7 @@ from tallybook.engine import launch, session
 from tallybook.model.dataset import Dataset
 from tallybook.operations.registry import OPERATIONS
 from tallybook.project.bind import bind_project
-from tallybook.project.catalog import Catalog
+from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.model import Project
 from tallybook.reference import filled, key_tables
 
@@ -65,7 +65,7 @@ def problems(operations: list[dict[str, Any]], datasets: tuple[Dataset, ...]) ->
     """What is wrong with a project of these operations over the first dataset."""
     body = {"id": "p", "name": "p", "input_dataset_id": datasets[0].id, "operations": operations}
     project = Project.model_validate(body, strict=False)
-    bound = bind_project(project, project.in_order(), Catalog.of({each.id: each for each in datasets}))
+    bound = bind_project(project, project.in_order(), DatasetVersions.of({each.id: each for each in datasets}))
     return [str(problem) for problem in bound.problems]
 
 

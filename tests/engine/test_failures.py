@@ -21,7 +21,7 @@ from tallybook.model.dataset import Dataset
 from tallybook.model.period import GREGORIAN
 from tallybook.operations.publication import Publication
 from tallybook.project.bind import bind_project
-from tallybook.project.catalog import Catalog
+from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.model import Project
 
 Explain = Callable[..., Problem]
@@ -36,7 +36,7 @@ def explained(spark: SparkSession) -> Explain:
         named = [{"seq": 10 * i, "name": f"step {i}", **each} for i, each in enumerate(operations, start=1)]
         body = {"id": "p", "name": "P", "input_dataset_id": "orders", "operations": named}
         project = Project.model_validate(body, strict=False)
-        bound = bind_project(project, project.operations, Catalog.of(datasets))
+        bound = bind_project(project, project.operations, DatasetVersions.of(datasets))
         assert bound.problems == () and bound.input is not None and bound.schema is not None
         period = GREGORIAN.period("2026-01")
         tables = FrameTables(
@@ -169,7 +169,7 @@ def test_the_condition_of_each_join_is_known_by_its_alias() -> None:
         )
         for name in ("orders", "tiers")
     }
-    [step] = bind_project(project, project.operations, Catalog.of(datasets)).steps
+    [step] = bind_project(project, project.operations, DatasetVersions.of(datasets)).steps
     conditions = [step.join_condition(alias) for alias in ("a", "b", "c")]
     said = [typed and typed.node.span.text for typed in conditions]
     assert said == ["orders.region = a.region", "orders.region = b.region", None]

@@ -19,7 +19,7 @@ from tallybook.model.location import Location
 from tallybook.model.period import GREGORIAN
 from tallybook.operations.publication import Publication
 from tallybook.project.bind import bind_project
-from tallybook.project.catalog import Catalog
+from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.model import Project
 
 COLUMNS = [{"name": "key", "type": "string"}, {"name": "amount", "type": "decimal(10,2)"}]
@@ -37,7 +37,7 @@ def make_pipeline(spark: SparkSession, folder: Path, *operations: dict[str, obje
     project = Project.model_validate(
         {"id": "p", "name": "P", "input_dataset_id": "d", "operations": operations}, strict=False
     )
-    bound = bind_project(project, project.operations, Catalog.of({"d": DATASET}))
+    bound = bind_project(project, project.operations, DatasetVersions.of({"d": DATASET}))
     assert bound.problems == () and bound.input is not None and bound.schema is not None
     period = GREGORIAN.period("2026-01")
     source = FileSource(id="s", type="parquet", options=FileOptions(path_prefix=str(folder)))

@@ -13,7 +13,7 @@ from tallybook.operations import flow
 from tallybook.operations.base import Step
 from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import bind_project
-from tallybook.project.catalog import Catalog
+from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.model import Project
 
 Steps = tuple[Step, ...]
@@ -89,7 +89,7 @@ def bind() -> Bind:
         named = [{"name": f"step {operation['seq']}"} | operation for operation in operations]
         body = {"id": "p", "name": "P", "input_dataset_id": "orders", "operations": named}
         project = Project.model_validate(body, strict=False)
-        found = bind_project(project, project.operations, Catalog.of(DATASETS))
+        found = bind_project(project, project.operations, DatasetVersions.of(DATASETS))
         assert found.problems == () and found.input is not None
         return found.input, found.steps
 

@@ -19,7 +19,7 @@ from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import ColumnType
 from tallybook.operations.publication import Publication
 from tallybook.project.bind import BoundProject, bind_project
-from tallybook.project.catalog import Catalog
+from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.model import ProjectHead
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import parse_raised
@@ -61,7 +61,7 @@ class Opinion:
 def bind(case: Case) -> BoundProject:
     project, datasets = case.entities
     head = ProjectHead(**project.model_dump(exclude={"operations"}))
-    return bind_project(head, project.operations, Catalog.of(datasets))
+    return bind_project(head, project.operations, DatasetVersions.of(datasets))
 
 
 def computed(case: Case, spark: SparkSession) -> Opinion:

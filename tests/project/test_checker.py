@@ -375,7 +375,7 @@ def test_a_registered_dataset_is_seen_by_other_projects_whatever_their_file(vali
     assert [(problem.type, problem.project, problem.seq) for problem in problems] == [
         ("ColumnNotFound", "another-reader", 2)
     ]
-    [registered] = Workspace.open(sound).checked.catalog.versions["net-orders"].values()
+    [registered] = Workspace.open(sound).checked.datasets.versions["net-orders"].values()
     assert registered.main_table.temporal_mode == "period"
     assert {name: str(type) for name, type in registered.main_table.business_types.items()} == {
         "order_id": "string",

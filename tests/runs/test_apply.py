@@ -13,7 +13,7 @@ from tallybook.workspace import Workspace
 
 
 def words(workspace: Workspace, **options: bool) -> dict[str, tuple[str, ...]]:
-    return {f"{each.kind} {each.id} v{each.version}": each.words for each in workspace.apply(**options).changes}
+    return {f"{each.kind} {each.id} v{each.version}": each.words for each in workspace.apply(**options).versions}
 
 
 def test_everything_is_recorded_once(books: Books) -> None:

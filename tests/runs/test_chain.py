@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from tests.runs.kit import FEBRUARY, JANUARY, Books, delta_rows
 
 from tallybook.errors import ValidationError
-from tallybook.runs.recording import known_datasets
+from tallybook.project.recorded import Changes
+from tallybook.runs.locations import registered_locations
 from tallybook.storage.read import read
 
 USER = """\
@@ -51,10 +52,11 @@ def chain(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iter
 
 def test_every_version_keeps_reading_its_own_rows(chain: Books, spark: SparkSession) -> None:
     with chain.store() as store:
-        known = known_datasets(store)
+        recorded = store.recorded()
+    located = registered_locations(recorded.registrations)
     found = {}
-    for version, dataset in known.catalog.versions["ledger"].items():
-        frame = read(spark, known.registered["ledger", version], dataset.main_table)
+    for version, dataset in Changes(recorded).datasets.versions["ledger"].items():
+        frame = read(spark, located["ledger", version], dataset.main_table)
         found[version] = sorted(tuple(row) for row in frame.select("id", "tier", "net", "_period").collect())
     assert found == {1: JANUARY, 2: FEBRUARY}
     assert chain.ledger() == FEBRUARY

@@ -10,7 +10,7 @@ from sqlalchemy.engine import URL
 from tests.runs.forks import Forks, Job
 from tests.runs.kit import JANUARY, Books
 
-from tallybook.runs.recording import known_datasets
+from tallybook.runs.locations import registered_locations
 from tallybook.store.store import Store
 
 PERIODS = [f"2026-{month:02}" for month in range(1, 11)]
@@ -54,7 +54,7 @@ def check_periods(books: Books, forks: Forks, periods: list[str]) -> None:
     """All write to the same table and register the same dataset; each version has the rows of its own run."""
     assert forks.run(*(Job(str(books.root), period) for period in periods)) == ["completed"] * len(periods)
     with books.store() as store:
-        registered = known_datasets(store).registered
+        registered = registered_locations(store.registrations())
         made_by = {version: store.registration("ledger", version) for version in range(1, len(periods) + 1)}
         of_run = {run.id: run.period for run in store.runs()}
     assert len(registered) == len(periods)

@@ -14,8 +14,7 @@ from tests.runs.kit import Books
 
 from tallybook.errors import TallybookError
 from tallybook.model.state import Kind
-from tallybook.runs.planner import Planner
-from tallybook.runs.recording import known_datasets
+from tallybook.runs.prepare import prepare
 from tallybook.workspace import Workspace
 
 TOGGLES = (
@@ -64,9 +63,7 @@ def check_runnable(workspace: Workspace) -> None:
         assert bool(state.conflicts) == (state.status == "conflict")
         assert (state.input_dataset_version is not None) == (state.status in ("active", "conflict"))
         if state.status == "active":
-            known = known_datasets(store)
-            planner = Planner(workspace.checked, known, workspace.sandbox)
-            planner.bind(workspace.definitions.projects["close"], state)
+            prepare(workspace.definitions, store.recorded(), "close").fitting()
 
 
 @settings(max_examples=12, deadline=None, derandomize=True)
@@ -90,7 +87,7 @@ def check_edits(actions: list[int | str]) -> None:
             act(books, action)
             workspace = books.open()
             workspace.apply()
-            assert workspace.apply().changes == (), "what is recorded is not recorded again"
+            assert workspace.apply().versions == (), "what is recorded is not recorded again"
             now = versions(books)
             assert before.items() <= now.items(), "a version never changes"
             before = now

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
+from tests.store.kit import record
 
 from tallybook.model.run import DatasetUse, Run, Snapshot
 from tallybook.store.store import Store
@@ -144,8 +145,8 @@ def snapshot() -> Snapshot:
 @pytest.fixture
 def new_run(store: Store) -> Callable[..., Run]:
     """Creates a run of the recorded, active project `close`."""
-    store.record("dataset", "orders", _dataset())
-    store.record("project", "close", _project())
+    record(store, "dataset", "orders", _dataset())
+    record(store, "project", "close", _project())
     store.activate("close", 1, 1)
 
     def create(period: str = "2026-01", **facts: Any) -> Run:

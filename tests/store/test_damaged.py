@@ -13,6 +13,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import URL
 from tests.faults.disks import read_only
+from tests.store.kit import record
 
 from tallybook.errors import RunError, StoreError
 from tallybook.model.run import Run
@@ -74,7 +75,7 @@ def test_bytes_that_were_overwritten_are_noticed(file: Path) -> None:
 
 def test_a_text_that_is_no_json_any_more(file: Path) -> None:
     with Store.open(None, file.parents[1], {}) as store:
-        store.record("dataset", "orders", {"id": "orders"})
+        record(store, "dataset", "orders", {"id": "orders"})
         with store._write() as connection:
             connection.execute(sa.text("DROP TRIGGER definitions_no_update"))
             connection.execute(sa.text("UPDATE definitions SET body = '{\"id\": '"))

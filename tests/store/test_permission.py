@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from tests.store.kit import record
 
 from tallybook.errors import Problem, RunError
 from tallybook.model.run import Run, Snapshot
@@ -70,10 +71,10 @@ def change_period(store: Store, status: str) -> None:
 
 
 def test_a_project_that_changed_its_status_stops_the_run(store: Store, started: Run, project_body: Body) -> None:
-    store.record("project", "close", project_body(name="Month end"))
+    record(store, "project", "close", project_body(name="Month end"))
     store.check_may_write(started)
     operation = project_body()["operations"][0] | {"selector": "amount > 9"}
-    store.record("project", "close", project_body(operations=[operation]))
+    record(store, "project", "close", project_body(operations=[operation]))
     assert "ProjectNotRunnable" in refused(store, started) and "is draft now and was active" in refused(store, started)
     store.activate("close", 3, 1)
     store.check_may_write(started)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
+from tests.store.kit import record
 
 from tallybook.errors import StoreError
 from tallybook.model.run import Owner, Run, Snapshot
@@ -66,7 +67,7 @@ def _create(url: URL, period: str) -> tuple[str, int]:
 
 def _record(url: URL, body: dict[str, Any]) -> tuple[int, bool]:
     with Store.open_url(url) as store:
-        recorded = store.record("dataset", "orders", body)
+        recorded = record(store, "dataset", "orders", body)
         return recorded.version, recorded.new
 
 
@@ -91,7 +92,7 @@ def test_ten_runs_of_ten_periods_all_start(store: Store, new_run: NewRun) -> Non
 
 
 def test_ten_records_of_one_change_make_one_version(store: Store, dataset_body: Callable[..., Any]) -> None:
-    store.record("dataset", "orders", dataset_body("tier"))
+    record(store, "dataset", "orders", dataset_body("tier"))
     answers = together(_record, store.url, [dataset_body("level")] * AT_ONCE)
     assert sorted(answers) == [(2, False)] * (AT_ONCE - 1) + [(2, True)]
 

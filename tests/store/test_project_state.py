@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.store.kit import mark_conflict, record, record_all
 
 from tallybook.errors import RunError, StoreError
 from tallybook.model.state import ColumnChange, Conflict, ProjectStatus
@@ -24,7 +25,7 @@ ELSEWHERE = BROKEN.model_copy(update={"dataset_id": "customers"})
 @pytest.fixture
 def project(store: Store, project_body: Body, dataset_body: Body) -> Callable[[ProjectStatus], None]:
     """Brings the project `close` to a status."""
-    store.record_all([("dataset", "orders", dataset_body()), ("project", "close", project_body())])
+    record_all(store, [("dataset", "orders", dataset_body()), ("project", "close", project_body())])
 
     def bring(status: ProjectStatus) -> None:
         if status != "draft":
@@ -32,7 +33,7 @@ def project(store: Store, project_body: Body, dataset_body: Body) -> Callable[[P
         if status == "inactive":
             store.deactivate("close")
         if status == "conflict":
-            store.mark_conflict("close", [BROKEN])
+            mark_conflict(store, "close", [BROKEN])
 
     return bring
 
@@ -41,7 +42,7 @@ ACTIONS: dict[str, Callable[[Store], object]] = {
     "activate": lambda store: store.activate("close", 1, 1),
     "deactivate": lambda store: store.deactivate("close"),
     "redraft": lambda store: store.redraft("close"),
-    "mark_conflict": lambda store: store.mark_conflict("close", [BROKEN]),
+    "mark_conflict": lambda store: mark_conflict(store, "close", [BROKEN]),
     "stay_pinned": lambda store: store.stay_pinned("close"),
 }
 AFTER = {
@@ -77,7 +78,7 @@ def test_every_action_in_every_status(store: Store, project: Callable[[str], Non
 
 def test_a_recorded_project_begins_as_draft(store: Store, project_body: Body) -> None:
     assert store.project_state("close") is None
-    store.record("project", "close", project_body())
+    record(store, "project", "close", project_body())
     state = store.project_state("close")
     assert state is not None and (state.status, state.version, state.input_dataset_version) == ("draft", 1, None)
     assert store.project_states() == (state,)
@@ -85,7 +86,7 @@ def test_a_recorded_project_begins_as_draft(store: Store, project_body: Body) ->
 
 def test_activation_pins_the_input_version(store: Store, project: Callable[[str], None], dataset_body: Body) -> None:
     project("active")
-    store.record("dataset", "orders", dataset_body("other"))
+    record(store, "dataset", "orders", dataset_body("other"))
     state = store.activate("close", 1, 2)
     assert (state.input_dataset_version, state.reviewed_dataset_version) == (2, 2)
     assert store.deactivate("close").input_dataset_version is None
@@ -97,7 +98,7 @@ def test_activation_needs_the_dataset_version_and_the_projects_newest(
     project("draft")
     with pytest.raises(RunError, match="dataset 'orders' has no version 2 to pin"):
         store.activate("close", 1, 2)
-    store.record("project", "close", project_body(name="Other"))
+    record(store, "project", "close", project_body(name="Other"))
     with pytest.raises(RunError, match="is at version 2 now, not 1"):
         store.activate("close", 1, 1)
     with pytest.raises(RunError, match="project 'unknown' is not recorded"):
@@ -109,7 +110,7 @@ def test_a_structural_change_makes_a_draft(
     store: Store, project: Callable[[str], None], project_body: Body, status: str
 ) -> None:
     project(status)
-    store.record("project", "close", project_body(input_dataset_id="other"))
+    record(store, "project", "close", project_body(input_dataset_id="other"))
     state = store.project_state("close")
     assert state is not None and (state.status, state.version) == ("draft", 2)
     assert (state.input_dataset_version, state.conflicts) == (None, ())
@@ -121,7 +122,7 @@ def test_a_change_of_name_keeps_the_status(
 ) -> None:
     project(status)
     before = store.project_state("close")
-    store.record("project", "close", project_body(name="Other", description="words"))
+    record(store, "project", "close", project_body(name="Other", description="words"))
     state = store.project_state("close")
     assert before is not None and state is not None and (state.status, state.version) == (status, 2)
     assert (state.input_dataset_version, state.conflicts) == (before.input_dataset_version, before.conflicts)
@@ -132,10 +133,10 @@ def test_reordering_an_active_project_makes_a_new_draft_version(
 ) -> None:
     first = project_body()["operations"][0]
     second = first | {"seq": 2, "name": "Second", "selector": "amount < 0"}
-    store.record("project", "two", project_body(operations=[first, second]))
+    record(store, "project", "two", project_body(operations=[first, second]))
     project("draft")
     store.activate("two", 1, 1)
-    recorded = store.record("project", "two", project_body(operations=[first | {"seq": 2}, second | {"seq": 1}]))
+    recorded = record(store, "project", "two", project_body(operations=[first | {"seq": 2}, second | {"seq": 1}]))
     state = store.project_state("two")
     assert (recorded.version, recorded.new) == (2, True)
     assert state is not None and state.status == "draft"
@@ -151,7 +152,7 @@ def test_a_conflict_says_what_broke_until_it_is_settled(store: Store, project: C
 
 def test_only_the_input_dataset_can_be_stayed_on(store: Store, project: Callable[[str], None]) -> None:
     project("active")
-    store.mark_conflict("close", [BROKEN, ELSEWHERE])
+    mark_conflict(store, "close", [BROKEN, ELSEWHERE])
     with pytest.raises(StoreError, match="cannot stay on a version of customers"):
         store.stay_pinned("close")
     state = store.project_state("close")

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
+from tests.store.kit import record
 
 from tallybook.errors import Problem, RunError, StoreError
 from tallybook.model.run import OperationResult, OutputResult, Run, Snapshot
@@ -86,7 +87,7 @@ def test_what_does_not_run(store: Store, new_run: NewRun, project_body: Body) ->
     assert refused(reopen_reason="late invoice") == "PeriodNotOpen"
     store.deactivate("close")
     assert refused(period="2026-03") == "ProjectNotRunnable"
-    store.record("project", "close", project_body(name="Other"))
+    record(store, "project", "close", project_body(name="Other"))
     assert refused(period="2026-03") == "ProjectNotRunnable"
     with pytest.raises(RunError, match="no run has the id nothing"):
         store.run("nothing")

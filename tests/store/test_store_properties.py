@@ -20,6 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from sqlalchemy.engine import URL
+from tests.store.kit import mark_conflict, record
 
 from tallybook.errors import Problem, RunError, StoreError
 from tallybook.model.run import Run, Snapshot
@@ -51,8 +52,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.snapshots: dict[str, Snapshot] = {}
         self.status: ProjectStatus = "draft"
         self.selector = "amount > 0"
-        self.store.record("dataset", "orders", dataset_body())
-        self.store.record("project", "close", project_body())
+        record(self.store, "dataset", "orders", dataset_body())
+        record(self.store, "project", "close", project_body())
 
     def teardown(self) -> None:
         self.store.close()
@@ -65,12 +66,12 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(column=st.sampled_from(["tier", "level"]))
     def edit_dataset(self, column: str) -> None:
-        self.store.record("dataset", "orders", self.dataset_body(column))
+        record(self.store, "dataset", "orders", self.dataset_body(column))
 
     @rule(selector=st.sampled_from(["amount > 0", "amount > 1"]), name=st.sampled_from(["Close", "Month close"]))
     def edit_project(self, selector: str, name: str) -> None:
         operation = self.project_body()["operations"][0] | {"selector": selector}
-        self.store.record("project", "close", self.project_body(name=name, operations=[operation]))
+        record(self.store, "project", "close", self.project_body(name=name, operations=[operation]))
         if selector != self.selector:
             self.status = "draft"
         self.selector = selector
@@ -100,7 +101,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def break_it(self) -> None:
         allowed = self.status in ("active", "conflict")
-        self.attempt(lambda: self.store.mark_conflict("close", [BROKEN]), allowed, "conflict")
+        self.attempt(lambda: mark_conflict(self.store, "close", [BROKEN]), allowed, "conflict")
 
     @rule()
     def stay(self) -> None:

@@ -11,10 +11,11 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
+from tests.store.kit import record, record_all
 
 from tallybook.errors import RunError, StoreError
 from tallybook.model.run import Snapshot
-from tallybook.store.definitions import content_hash
+from tallybook.project.recorded import content_hash
 from tallybook.store.schema import _migrate
 from tallybook.store.store import Store
 from tallybook.store.tables import metadata
@@ -53,7 +54,7 @@ def test_two_workspaces_with_the_same_ids_do_not_touch_each_other(
 ) -> None:
     ours, theirs = two
     for store, column in ((ours, "tier"), (theirs, "level")):
-        store.record_all([("dataset", "orders", dataset_body(column)), ("project", "close", project_body())])
+        record_all(store, [("dataset", "orders", dataset_body(column)), ("project", "close", project_body())])
     assert [store.versions("dataset", "orders")[0].version for store in two] == [1, 1]
     assert theirs.all_latest("dataset")[0].body == dataset_body("level")
     ours.activate("close", 1, 1)
@@ -86,7 +87,7 @@ def test_two_workspaces_with_the_same_ids_do_not_touch_each_other(
 def test_a_name_is_one_workspace_and_a_fresh_clone_is_accepted(url: URL, dataset_body: Body) -> None:
     files = {"orders": dataset_body("tier"), "rates": dataset_body("rate")}
     with Store.open_url(url, folder("close", "/ann/close", **files)) as store:
-        store.record_all(("dataset", id, body) for id, body in files.items())
+        record_all(store, [("dataset", id, body) for id, body in files.items()])
     edited = files | {"orders": dataset_body("level")}
     for night in range(2):
         clone = folder("close", f"/build/{night}/close", f"runner-{night}", **edited)
@@ -98,7 +99,7 @@ def test_a_name_is_one_workspace_and_a_fresh_clone_is_accepted(url: URL, dataset
 
 def test_another_workspace_of_the_same_name_is_refused(url: URL, dataset_body: Body) -> None:
     with Store.open_url(url, folder("close", "/ours", orders=dataset_body("tier"))) as store:
-        store.record("dataset", "orders", dataset_body("tier"))
+        record(store, "dataset", "orders", dataset_body("tier"))
     other = folder("close", "/theirs", "there", orders=dataset_body("level"))
     for attempt in (lambda: Store.open_url(url, other), lambda: Store(url, look=True).enter_to_look(other)):
         with pytest.raises(StoreError, match=r"already has a workspace 'close'(.|\n)*`tallybook store join`"):
@@ -133,7 +134,7 @@ def test_names_that_differ_in_case_are_one_name(url: URL, dataset_body: Body) ->
 def test_a_new_name_does_not_leave_the_history_behind(url: URL, dataset_body: Body) -> None:
     files = {"orders": dataset_body("tier")}
     with Store.open_url(url, folder("close", **files)) as store:
-        store.record("dataset", "orders", files["orders"])
+        record(store, "dataset", "orders", files["orders"])
         store.set_period_status("gregorian", "2026-01", "closed")
     renamed = folder("month-end", **files)
     with pytest.raises(StoreError, match=r"this folder is workspace 'close'(.|\n)*store rename close`"):
@@ -162,7 +163,7 @@ def test_a_store_in_the_folder_of_its_workspace_follows_every_name(tmp_path: Pat
     for name in ("close", "month end", "close"):
         ref = folder(name, str(tmp_path), owns=True, orders=dataset_body(name.split()[0]))
         with Store.open(None, tmp_path, {}, ref) as store:
-            store.record("dataset", "orders", dataset_body(name.split()[0]))
+            record(store, "dataset", "orders", dataset_body(name.split()[0]))
     with Store.open(None, tmp_path, {}) as store:
         assert len(store.versions("dataset", "orders")) == 3 and names(store) == ["close"]
     guest = folder("guest", "/guest", orders=dataset_body("guest"))
@@ -176,7 +177,7 @@ def test_a_store_in_the_folder_of_its_workspace_follows_every_name(tmp_path: Pat
 
 def test_the_owner_of_a_store_does_not_take_what_a_guest_recorded_first(tmp_path: Path, dataset_body: Body) -> None:
     with Store.open(None, tmp_path, {}, folder("guest", "/guest", orders=dataset_body("guest"))) as store:
-        store.record("dataset", "orders", dataset_body("guest"))
+        record(store, "dataset", "orders", dataset_body("guest"))
     with Store.open(None, tmp_path, {}, folder("owner", str(tmp_path), owns=True)) as store:
         assert store.latest("dataset", "orders") is None and names(store) == ["guest", "owner"]
 

@@ -27,7 +27,7 @@ def expr(
     from tallybook.project.explain import explain
     from tallybook.workspace import Workspace
 
-    scope = Workspace.open(workspace).columns_of(dataset) if dataset else None
+    scope = Workspace.open(workspace).scope_of(dataset) if dataset else None
     found = explain(expression, scope)
     if json:
         emit(_document(found))

@@ -27,7 +27,7 @@ def apply(
             {
                 "changes": [
                     {"kind": each.kind, "id": each.id, "version": each.version, "changes": list(each.words)}
-                    for each in applied.changes
+                    for each in applied.versions
                 ],
                 "projects": [state.model_dump(mode="json") for state in applied.states],
                 "dry_run": dry_run,
@@ -35,11 +35,11 @@ def apply(
         )
         return
     verb = "would become" if dry_run else "is now"
-    for change in applied.changes:
+    for change in applied.versions:
         say(f"{change.kind} {change.id} {verb} v{change.version}{' (new)' if change.is_new else ''}")
         for words in () if change.is_new else change.words:
             say(f"  {words}")
-    if not applied.changes:
+    if not applied.versions:
         say("nothing changed")
     for state in applied.states:
         say(f"project {state.project_id} v{state.version}: {state.status}")

@@ -20,7 +20,7 @@ def period(
 ) -> None:
     """Show a period and its status, close or lock it; without a period, list those that are not open."""
     from tallybook.errors import UsageError
-    from tallybook.runs.planner import calendar_of
+    from tallybook.runs.prepare import calendar_of
     from tallybook.workspace import Workspace
 
     if close and lock:
@@ -28,7 +28,7 @@ def period(
     if identifier is None and (close or lock):
         raise UsageError("no period is given", f"tallybook period 2026-01 {'--close' if close else '--lock'}")
     opened = Workspace.open(workspace)
-    calendar = calendar_of(opened.checked)
+    calendar = calendar_of(opened.definitions)
     if identifier is None:
         with opened.existing_store() as store:
             statuses = store.period_statuses(calendar.id) if store is not None else {}

@@ -30,7 +30,7 @@ from tallybook.operations.flow import publications
 from tallybook.operations.registry import follow
 from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import bind_project
-from tallybook.project.catalog import Catalog
+from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.model import AnyOperation, ProjectHead
 from tallybook.rows.ids import POSITION
 from tallybook.source import path_text
@@ -101,7 +101,7 @@ def apply_operations(
     given = {table: frame, **(sources or {})}
     datasets = {name: dataset_of(name, each) for name, each in given.items()}
     head = ProjectHead(id="apply", name="apply", input_dataset_id=table, selectors=dict(selectors or {}))
-    bound = bind_project(head, _read(operations), Catalog.of(datasets))
+    bound = bind_project(head, _read(operations), DatasetVersions.of(datasets))
     if bound.problems:
         raise ValidationError(bound.problems)
     if publications(bound.steps):

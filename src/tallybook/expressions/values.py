@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
@@ -94,8 +94,8 @@ def text_of(value: object) -> str:
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, datetime):
-        seconds, _, fraction = value.replace(tzinfo=None).isoformat(" ").partition(".")
-        return f"{seconds}.{fraction.rstrip('0')}" if fraction else seconds
+        moment = str(value.replace(tzinfo=None))
+        return moment.rstrip("0") if value.microsecond else moment
     return str(value)
 
 
@@ -119,10 +119,11 @@ def days_later(day: date, days: int) -> date:
 
 def months_later(day: date, months: int) -> date:
     """The same day some months later, or the last day of a shorter month."""
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    if not 1 <= year <= 9999:
+    years, before = divmod(day.month - 1 + months, 12)
+    if not MINYEAR <= day.year + years <= MAXYEAR:
         raise OverflowError(f"{day} and {months} months is outside the years 1 to 9999")
-    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+    first = date(day.year + years, before + 1, 1)
+    return first.replace(day=min(day.day, last_day_of_month(first).day))
 
 
 def last_day_of_month(day: date) -> date:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Any, Literal
 
@@ -10,6 +11,11 @@ from tallybook.model.base import Entity
 Json = dict[str, Any]
 Kind = Literal["dataset", "resolver", "datasource", "project", "calendar"]
 ProjectStatus = Literal["draft", "active", "inactive", "conflict"]
+
+
+def canonical_json(value: object) -> str:
+    """The one text of a JSON value: sorted keys, no spaces. Equal values have equal texts."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 class Definition(Entity):
@@ -23,15 +29,6 @@ class Definition(Entity):
     status: str | None
     """The definition's own `status` key, where its kind has one."""
     created_at: datetime
-
-
-class Recorded(Entity):
-    """What recording a definition came to: the version it has now, and whether that version is new."""
-
-    kind: Kind
-    id: str
-    version: int
-    new: bool
 
 
 class Registration(Entity):
@@ -82,4 +79,5 @@ class ProjectState(Entity):
     reviewed_dataset_version: int | None = None
     """The newest version of the input dataset that was compared with the pinned one and settled."""
     conflicts: tuple[Conflict, ...] = ()
-    changed_at: datetime
+    changed_at: datetime | None = None
+    """None until the state is saved."""

@@ -29,13 +29,18 @@ def breaking_changes(old: Json, new: Json, used: Mapping[int, Collection[str]]) 
 
     `used` says which columns each operation (by seq) uses: bare names of the main table, `alias.column` for lookups.
     """
-    broken = {name: change for name, change, breaks in _all_column_changes(old, new) if breaks}
+    broken = breaking_columns(old, new)
     users = {name: tuple(sorted(seq for seq, columns in used.items() if name in columns)) for name in broken}
     return tuple(
         ColumnChange(column=name, change=change, operations=users[name])
         for name, change in broken.items()
         if users[name]
     )
+
+
+def breaking_columns(old: Json, new: Json) -> dict[str, str]:
+    """The columns of a dataset that are removed, renamed or retyped, each with the change in words."""
+    return {name: change for name, change, breaks in _all_column_changes(old, new) if breaks}
 
 
 def _project_changes(old: Json, new: Json) -> Iterator[str]:

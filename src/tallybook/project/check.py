@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 
 from tallybook.errors import Problem, did_you_mean
 from tallybook.model.period import GREGORIAN
-from tallybook.project.catalog import Catalog
+from tallybook.project.bind import BoundProject
 from tallybook.project.check_datasets import check_datasets, check_lookups
 from tallybook.project.check_datasources import check_datasources
 from tallybook.project.check_projects import check_projects
 from tallybook.project.check_resolvers import check_resolvers
-from tallybook.project.checked import Checked
+from tallybook.project.check_result import CheckResult
+from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.load import Definitions
 
 
-def check(definitions: Definitions, catalog: Catalog | None = None) -> Checked:
-    """Runs every check. `catalog` holds versions the store knows beyond the files."""
-    checked = Checked(definitions, catalog or Catalog())
-    checked.catalog.unreadable |= definitions.unreadable
-    for entry in definitions.datasets.values():
-        checked.catalog.add(entry.entity)
-    found = [*definitions.problems, *(problem for one in CHECKS for problem in one(checked))]
-    checked.problems += sorted(_once(found), key=file_order)
-    return checked
+def check(
+    definitions: Definitions,
+    datasets: DatasetVersions | None = None,
+    bound: Mapping[str, BoundProject] = MappingProxyType({}),
+) -> CheckResult:
+    """Runs every check. `datasets` may be named beside those of the files; projects in `bound` are not bound again."""
+    known = replace(datasets or DatasetVersions(), unreadable=definitions.unreadable)
+    known = known.with_datasets(*(entry.entity for entry in definitions.datasets.values()))
+    result = CheckResult(definitions, known, bound, definitions.problems)
+    for one in CHECKS:
+        result = one(result)
+    return replace(result, problems=tuple(sorted(_once(result.problems), key=file_order)))
 
 
 def _once(problems: Iterable[Problem]) -> list[Problem]:
@@ -43,7 +49,7 @@ def file_order(problem: Problem) -> tuple[str, int, int]:
     return (place.file, place.line, place.column) if place else ("", 0, 0)
 
 
-def check_settings(checked: Checked) -> Iterator[Problem]:
+def check_settings(checked: CheckResult) -> Iterator[Problem]:
     """The default calendar exists."""
     settings, part = checked.definitions.settings, checked.definitions.settings_part
     if settings is None or part is None or settings.calendar in checked.definitions.unreadable:
@@ -54,12 +60,17 @@ def check_settings(checked: Checked) -> Iterator[Problem]:
         yield part.problem(("calendar",), "CalendarNotFound", message, did_you_mean(str(settings.calendar), calendars))
 
 
-CHECKS: tuple[Callable[[Checked], Iterator[Problem]], ...] = (
-    check_settings,
-    check_datasources,
-    check_datasets,
-    check_resolvers,
+def _reporting(check: Callable[[CheckResult], Iterator[Problem]]) -> Callable[[CheckResult], CheckResult]:
+    """A check that only finds problems, as a pass that adds them to the result."""
+    return lambda result: replace(result, problems=(*result.problems, *check(result)))
+
+
+CHECKS: tuple[Callable[[CheckResult], CheckResult], ...] = (
+    _reporting(check_settings),
+    _reporting(check_datasources),
+    _reporting(check_datasets),
+    _reporting(check_resolvers),
     check_projects,
-    check_lookups,
+    _reporting(check_lookups),
 )
-"""In this order; each sees what the ones before it left in `Checked`."""
+"""In this order; each takes the result of the checks before it."""

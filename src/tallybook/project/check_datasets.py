@@ -10,8 +10,8 @@ from tallybook.model.base import IDENTIFIER_PATTERN
 from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, folded, system_column, why_reserved
 from tallybook.model.dataset import Dataset, Table
 from tallybook.project.bind import lookup_table, pair_problems
-from tallybook.project.catalog import Catalog
-from tallybook.project.checked import Checked
+from tallybook.project.check_result import CheckResult
+from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.entities import Part
 from tallybook.project.yaml import Path
 
@@ -19,7 +19,7 @@ _SPARKS_OWN = "_metadata"
 """The hidden column in which Spark says which file a row comes from."""
 
 
-def check_datasets(checked: Checked) -> Iterator[Problem]:
+def check_datasets(checked: CheckResult) -> Iterator[Problem]:
     """Column names, keys and resolvers of every dataset."""
     for entry in checked.definitions.datasets.values():
         dataset, part = entry.entity, entry.part
@@ -80,13 +80,13 @@ def _check_names_in_data(table: Table, part: Part) -> Iterator[Problem]:
             yield part.problem(path, "DuplicateColumn", message, "rename one of them in the data")
 
 
-def check_lookups(checked: Checked) -> Iterator[Problem]:
+def check_lookups(checked: CheckResult) -> Iterator[Problem]:
     """The lookups of every dataset; after the projects, for a lookup may read what one of them registers."""
     for entry in checked.definitions.datasets.values():
-        yield from _check_lookups(entry.entity, entry.part, checked.catalog)
+        yield from _check_lookups(entry.entity, entry.part, checked.datasets)
 
 
-def _check_lookups(dataset: Dataset, part: Part, catalog: Catalog) -> Iterator[Problem]:
+def _check_lookups(dataset: Dataset, part: Part, catalog: DatasetVersions) -> Iterator[Problem]:
     taken = {folded(dataset.main_table.name)}
     for index, lookup in enumerate(dataset.lookups):
         here = part.below("lookups", index)

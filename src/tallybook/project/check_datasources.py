@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from tallybook.errors import Problem
 from tallybook.model.datasource import DataSource, FileSource, storage_kind
-from tallybook.project.checked import Checked
+from tallybook.project.check_result import CheckResult
 
 
-def check_datasources(checked: Checked) -> Iterator[Problem]:
+def check_datasources(checked: CheckResult) -> Iterator[Problem]:
     """A credential that nothing would use."""
     for entry in checked.definitions.datasources.values():
         useless = _useless_credential(entry.entity) if entry.entity.credential_ref else None

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tallybook.errors import Problem, RunError, did_you_mean
 from tallybook.model.columns import UNKNOWN
 from tallybook.model.datasource import FileSource, format_of, names_one_file
 from tallybook.operations.publication import Destination, Publication
 from tallybook.project.bind import BoundProject
-from tallybook.project.catalog import registered_dataset
-from tallybook.project.checked import Checked
+from tallybook.project.check_result import CheckResult
+from tallybook.project.dataset_versions import DatasetVersions, registered_dataset
 from tallybook.project.entities import Part
 from tallybook.project.load import ProjectEntry
 from tallybook.resolve.destination import path_to_write, table_to_write
@@ -24,9 +24,8 @@ def index_of(entry: ProjectEntry, seq: int) -> int:
     return next(i for i, operation in enumerate(entry.operations) if operation is not None and operation.seq == seq)
 
 
-def check_outputs(bound: BoundProject, entry: ProjectEntry, checked: Checked) -> Iterator[Problem]:
-    """Destinations exist, render and do not collide; registered datasets become known to the projects after this
-    one."""
+def check_outputs(bound: BoundProject, entry: ProjectEntry, checked: CheckResult) -> Iterator[Problem]:
+    """Destinations exist, render and do not collide; outputs can be registered as datasets."""
     earlier: list[Writes] = []
     for step in bound.steps:
         output = step.publishes
@@ -52,7 +51,7 @@ def check_outputs(bound: BoundProject, entry: ProjectEntry, checked: Checked) ->
         if output.register_as is not None:
             yield from (problem.within(**facts) for problem in _check_history(destination, here, checked))
             path = ("operations", index, "arguments", "register_as_dataset")
-            refused = _register(output, output.register_as, path, entry, checked, is_open=step.before.open)
+            refused = _check_registration(output, output.register_as, path, entry, checked)
             yield from (problem.within(**facts) for problem in refused)
 
 
@@ -90,7 +89,7 @@ def collision(later: Writes, earlier: Iterable[Writes]) -> Problem | None:
 
 
 def _check_place(
-    output: Publication, bound: BoundProject, checked: Checked, earlier: list[Writes]
+    output: Publication, bound: BoundProject, checked: CheckResult, earlier: list[Writes]
 ) -> Iterator[Problem]:
     """Why an output cannot write to its place, whatever the period. Adds it to the earlier ones."""
     destination, root, input = output.destination, checked.definitions.root, bound.input
@@ -118,7 +117,7 @@ def _check_place(
     earlier.append(writes)
 
 
-def _format(destination: Destination, checked: Checked) -> str | None:
+def _format(destination: Destination, checked: CheckResult) -> str | None:
     """The format of a destination; None when its datasource is not known."""
     if destination.location is not None:
         return destination.location.format or format_of(destination.location.path)
@@ -126,7 +125,7 @@ def _format(destination: Destination, checked: Checked) -> str | None:
     return None if source is None else source.entity.type
 
 
-def _check_history(destination: Destination, here: Part, checked: Checked) -> Iterator[Problem]:
+def _check_history(destination: Destination, here: Part, checked: CheckResult) -> Iterator[Problem]:
     """A registered dataset version reads its own rows forever, which only a format that keeps its versions can do."""
     format = _format(destination, checked)
     if format is None:
@@ -141,26 +140,28 @@ def _check_history(destination: Destination, here: Part, checked: Checked) -> It
         )
 
 
-def _register(
-    output: Publication,
-    name: str,
-    path: tuple[str | int, ...],
-    entry: ProjectEntry,
-    checked: Checked,
-    *,
-    is_open: bool,
+def _check_registration(
+    output: Publication, name: str, path: tuple[str | int, ...], entry: ProjectEntry, checked: CheckResult
 ) -> Iterator[Problem]:
-    """Makes the dataset known. Where the schema has gaps because of other problems, so has the dataset."""
     if name in checked.definitions.datasets:
         other = checked.definitions.datasets[name].part.place(("id",))
         message = f"the dataset '{name}' is defined at {other} already"
         yield entry.part.problem(path, "DuplicateId", message, "register under another name")
-        return
-    if not output.business_columns:
+    elif not output.business_columns:
         message = f"the dataset '{name}' would have system columns only"
         yield entry.part.problem(path, "InvalidSchema", message, "write at least one other column")
-        return
-    if name not in checked.catalog.versions:
-        checked.catalog.add(registered_dataset(output))
-        if is_open or UNKNOWN in output.business_columns.values():
-            checked.catalog.open.add(name)
+
+
+def with_registered(bound: BoundProject, checked: CheckResult) -> DatasetVersions:
+    """The datasets that projects may name once a project has registered its outputs. Where the schema of an output has
+    gaps because of other problems, so has the dataset."""
+    datasets = checked.datasets
+    for step in bound.steps:
+        output = step.publishes
+        name = output.register_as if output is not None and output.business_columns else None
+        if output is None or name is None or name in datasets.versions:
+            continue
+        datasets = datasets.with_datasets(registered_dataset(output))
+        if step.before.open or UNKNOWN in output.business_columns.values():
+            datasets = replace(datasets, open=datasets.open | {name})
+    return datasets

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from tallybook.errors import Problem, ProblemError, did_you_mean
 from tallybook.expressions.selectors import parse_selector
@@ -11,46 +12,56 @@ from tallybook.model.dataset import Dataset, DatasetRef
 from tallybook.model.template import token_names
 from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import BoundProject, bind_project
-from tallybook.project.check_outputs import check_outputs, index_of
-from tallybook.project.checked import Checked
+from tallybook.project.check_outputs import check_outputs, index_of, with_registered
+from tallybook.project.check_result import CheckResult
 from tallybook.project.load import ProjectEntry
 from tallybook.resolve.pick import pick_resolver
 from tallybook.source import SourceText, path_text
 
 
-def check_projects(checked: Checked) -> Iterator[Problem]:
-    """Every project, those that register datasets before those that read them."""
-    makers = {name: entry.head.id for entry in checked.definitions.projects.values() for name in _registers(entry)}
-    for entry in _by_dependency(checked):
-        yield from _check_seqs(entry)
-        bound = bind_project(entry.head, entry.operations, checked.catalog, entry.part)
-        waited = {name: maker for name, maker in makers.items() if maker not in checked.bound}
-        bound = replace(bound, problems=tuple(_in_circle(problem, waited) for problem in bound.problems))
-        checked.bound[entry.head.id] = bound
-        yield from bound.problems
-        yield from _check_unused_selectors(entry)
-        yield from _check_overrides(entry, checked)
-        yield from _check_sources(bound, entry, checked)
-        yield from check_outputs(bound, entry, checked)
-
-
-def _by_dependency(checked: Checked) -> Iterator[ProjectEntry]:
-    """Writers of registered datasets first, each checked before the next is asked for.
+def check_projects(checked: CheckResult) -> CheckResult:
+    """Every project, those that register datasets before those that read them. Each project is bound once.
 
     In a circle, those come first that only could read what is not there yet, through a lookup, and do not. A true
     circle is left in file order and shows as DatasetNotFound.
     """
+    waited = {name: entry.head.id for entry in checked.definitions.projects.values() for name in _registers(entry)}
     remaining = list(checked.definitions.projects.values())
     while remaining:
         pending = {name for entry in remaining for name in _registers(entry)}
         ready = [entry for entry in remaining if not (_reads(entry, checked) & (pending - _registers(entry)))]
         chosen = ready or [entry for entry in remaining if _finds_all(entry, checked)] or remaining
-        yield from chosen
+        for entry in chosen:
+            checked = _check_project(entry, checked, waited)
+            waited = {name: maker for name, maker in waited.items() if maker != entry.head.id}
         remaining = [entry for entry in remaining if entry not in chosen]
+    return checked
 
 
-def _finds_all(entry: ProjectEntry, checked: Checked) -> bool:
-    bound = bind_project(entry.head, entry.operations, checked.catalog)
+def _check_project(entry: ProjectEntry, checked: CheckResult, waited: Mapping[str, str]) -> CheckResult:
+    """The result with one more project bound, its problems, and the datasets that it registers. `waited` are datasets
+    that projects still to be checked register, itself included."""
+    bound = checked.bound.get(entry.head.id)
+    bound = bound or bind_project(entry.head, entry.operations, checked.datasets, entry.part)
+    bound = replace(bound, problems=tuple(_in_circle(problem, waited) for problem in bound.problems))
+    problems = (
+        *_check_seqs(entry),
+        *bound.problems,
+        *_check_unused_selectors(entry),
+        *_check_overrides(entry, checked),
+        *_check_sources(bound, entry, checked),
+        *check_outputs(bound, entry, checked),
+    )
+    return replace(
+        checked,
+        datasets=with_registered(bound, checked),
+        bound=MappingProxyType({**checked.bound, entry.head.id: bound}),
+        problems=(*checked.problems, *problems),
+    )
+
+
+def _finds_all(entry: ProjectEntry, checked: CheckResult) -> bool:
+    bound = bind_project(entry.head, entry.operations, checked.datasets)
     return all(problem.type != "DatasetNotFound" for problem in bound.problems)
 
 
@@ -66,11 +77,11 @@ def _registers(entry: ProjectEntry) -> set[str]:
     return {operation.registers for operation in entry.operations if operation is not None and operation.registers}
 
 
-def _reads(entry: ProjectEntry, checked: Checked) -> set[str]:
+def _reads(entry: ProjectEntry, checked: CheckResult) -> set[str]:
     """The datasets it names, and those it could read through lookups of its input."""
     head = entry.head
     input = DatasetRef(dataset_id=head.input_dataset_id, dataset_version=head.input_dataset_version)
-    found = checked.catalog.find(input)
+    found = checked.datasets.find(input)
     targets = (lookup.target for lookup in found.lookups) if isinstance(found, Dataset) else ()
     lookups = (target for target in targets if isinstance(target, DatasetRef))
     named = (ref for operation in entry.operations if operation is not None for ref in operation.datasets)
@@ -121,20 +132,20 @@ def _names_used(texts: Iterable[str], selectors: Mapping[str, str]) -> set[str]:
     return found
 
 
-def _check_overrides(entry: ProjectEntry, checked: Checked) -> Iterator[Problem]:
+def _check_overrides(entry: ProjectEntry, checked: CheckResult) -> Iterator[Problem]:
     for dataset_id, resolver_id in entry.head.resolver_overrides.items():
         path = ("resolver_overrides", dataset_id)
         if not checked.knows(resolver_id, checked.definitions.resolvers):
             hint = did_you_mean(resolver_id, checked.definitions.resolvers)
             problem = entry.part.problem(path, "ResolverNotFound", f"there is no resolver '{resolver_id}'", hint)
             yield problem.within(project=entry.head.id)
-        if not checked.knows(dataset_id, checked.catalog.versions):
-            hint = did_you_mean(dataset_id, checked.catalog.versions)
+        if not checked.knows(dataset_id, checked.datasets.versions):
+            hint = did_you_mean(dataset_id, checked.datasets.versions)
             message = f"there is no dataset '{dataset_id}'"
             yield entry.part.problem(path, "DatasetNotFound", message, hint, key=True).within(project=entry.head.id)
 
 
-def _check_sources(bound: BoundProject, entry: ProjectEntry, checked: Checked) -> Iterator[Problem]:
+def _check_sources(bound: BoundProject, entry: ProjectEntry, checked: CheckResult) -> Iterator[Problem]:
     """Every table a project loads has a resolver; datasets that projects register know their own place."""
     seen: set[str] = set()
     if bound.input is not None:
@@ -147,7 +158,7 @@ def _check_sources(bound: BoundProject, entry: ProjectEntry, checked: Checked) -
 
 
 def _check_resolver(
-    source: SourceTable, seen: set[str], entry: ProjectEntry, checked: Checked, use: tuple[str | int, ...]
+    source: SourceTable, seen: set[str], entry: ProjectEntry, checked: CheckResult, use: tuple[str | int, ...]
 ) -> Iterator[Problem]:
     """Reported where the resolver is named; where none is, at the use."""
     dataset, overrides = source.dataset, entry.head.resolver_overrides

@@ -8,14 +8,14 @@ from tallybook.errors import Problem, ProblemError
 from tallybook.expressions.check import Checker, condition_hint
 from tallybook.expressions.parse import parse
 from tallybook.model.columns import BOOLEAN, NULL
-from tallybook.project.checked import Checked
+from tallybook.project.check_result import CheckResult
 from tallybook.project.entities import Part
 from tallybook.resolve.check import check_rule
 from tallybook.resolve.match import fact_scope
 from tallybook.source import SourceText
 
 
-def check_resolvers(checked: Checked) -> Iterator[Problem]:
+def check_resolvers(checked: CheckResult) -> Iterator[Problem]:
     """Rules, templates, conditions, and at most one default."""
     sources = {id: entry.entity for id, entry in checked.definitions.datasources.items()}
     unreadable = checked.definitions.unreadable

@@ -71,6 +71,10 @@ def check_period_runs(period: str, status: PeriodStatus, reopen_reason: str | No
         raise fail("PeriodNotOpen", f"period {period} is closed", hint="run it with --reopen-reason TEXT")
 
 
+UNPINNED: Mapping[str, Any] = {"input_dataset_version": None, "reviewed_dataset_version": None, "conflicts": ()}
+"""What a project that stops being active loses."""
+
+
 def is_structural_change(old: Json, new: Json) -> bool:
     """Whether two versions of a project can compute different numbers: anything but names, descriptions and
     selectors that no operation uses."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from tallybook.errors import Problem, UsageError, did_you_mean
 from tallybook.model.base import as_text
 from tallybook.model.dataset import Dataset
 from tallybook.model.datasource import DataSource
-from tallybook.model.period import Calendar
+from tallybook.model.period import GREGORIAN, Calendar
 from tallybook.model.resolver import Resolver
 from tallybook.model.settings import Settings
 from tallybook.operations.base import Operation
@@ -54,24 +55,49 @@ class ProjectEntry:
         return Project.model_construct(**dict(self.head), operations=tuple(read))
 
 
-@dataclass
+@dataclass(frozen=True)
 class Definitions:
     """Everything the files of a workspace define, and what is wrong with single documents."""
 
     root: Path
     settings: Settings | None = None
     settings_part: Part | None = None
-    projects: dict[str, ProjectEntry] = field(default_factory=dict)
-    datasets: dict[str, Entry[Dataset]] = field(default_factory=dict)
-    resolvers: dict[str, Entry[Resolver]] = field(default_factory=dict)
-    datasources: dict[str, Entry[DataSource]] = field(default_factory=dict)
-    calendars: dict[str, Entry[Calendar]] = field(default_factory=dict)
+    projects: Mapping[str, ProjectEntry] = field(default_factory=lambda: MappingProxyType({}))
+    datasets: Mapping[str, Entry[Dataset]] = field(default_factory=lambda: MappingProxyType({}))
+    resolvers: Mapping[str, Entry[Resolver]] = field(default_factory=lambda: MappingProxyType({}))
+    datasources: Mapping[str, Entry[DataSource]] = field(default_factory=lambda: MappingProxyType({}))
+    calendars: Mapping[str, Entry[Calendar]] = field(default_factory=lambda: MappingProxyType({}))
+    scenarios: tuple[Part, ...] = ()
+    unreadable: frozenset[str] = frozenset()
+    """Ids of documents that exist but could not be read: naming one is not another mistake."""
+    problems: tuple[Problem, ...] = ()
+    links: tuple[str, ...] = ()
+    """Links to folders, which are not followed."""
+
+    @property
+    def calendar(self) -> Calendar | None:
+        """The workspace's calendar; None when the settings name one that does not exist."""
+        settings = self.settings
+        if settings is None or settings.calendar is None or settings.calendar == GREGORIAN.id:
+            return GREGORIAN
+        entry = self.calendars.get(settings.calendar)
+        return entry.entity if entry else None
+
+
+@dataclass
+class _Reading:
+    """What was read so far of a workspace's files."""
+
+    settings: Settings | None = None
+    settings_part: Part | None = None
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By kind and id."""
     scenarios: list[Part] = field(default_factory=list)
     unreadable: set[str] = field(default_factory=set)
-    """Ids of documents that exist but could not be read: naming one is not another mistake."""
     problems: list[Problem] = field(default_factory=list)
-    links: list[str] = field(default_factory=list)
-    """Links to folders, which are not followed."""
+
+    def of(self, kind: str) -> Mapping[str, Any]:
+        return MappingProxyType(self.entries.get(kind, {}))
 
 
 def find_root(start: Path) -> Path:
@@ -85,30 +111,42 @@ def find_root(start: Path) -> Path:
 def load_definitions(root: Path) -> Definitions:
     """Reads every YAML file of the workspace."""
     found = find_files(root)
-    definitions = Definitions(root, links=[_name(root, link) for link in found.links])
-    definitions.problems += [_unreadable(_name(root, folder), reason) for folder, reason in found.unreadable]
+    read = _Reading(problems=[_unreadable(_name(root, folder), reason) for folder, reason in found.unreadable])
     settings = root / SETTINGS_FILE
     missed = has_settings(root) and settings not in found.files
     for path in (settings, *found.files) if missed else found.files:
-        _load_file(definitions, path, _name(root, path))
-    return definitions
+        _load_file(read, path, _name(root, path))
+    return Definitions(
+        root,
+        read.settings,
+        read.settings_part,
+        projects=read.of("project"),
+        datasets=read.of("dataset"),
+        resolvers=read.of("resolver"),
+        datasources=read.of("datasource"),
+        calendars=read.of("calendar"),
+        scenarios=tuple(read.scenarios),
+        unreadable=frozenset(read.unreadable),
+        problems=tuple(read.problems),
+        links=tuple(_name(root, link) for link in found.links),
+    )
 
 
-def _load_file(definitions: Definitions, path: Path, name: str) -> None:
+def _load_file(read: _Reading, path: Path, name: str) -> None:
     try:
         content = read_bytes(path)
     except UnreadableError as error:
-        definitions.problems.append(_unreadable(name, error))
+        read.problems.append(_unreadable(name, error))
         return
     documents, problems = load_documents(content, name)
-    definitions.problems += problems
+    read.problems += problems
     if problems:
-        definitions.unreadable |= _ids_in(content)
+        read.unreadable |= _ids_in(content)
     for document in documents:
         if name == SETTINGS_FILE:
-            _add_settings(definitions, Part(document, ()))
+            _add_settings(read, Part(document, ()))
         else:
-            _add_document(definitions, document)
+            _add_document(read, document)
 
 
 def _name(root: Path, path: Path) -> str:
@@ -127,23 +165,23 @@ def _ids_in(content: bytes) -> set[str]:
     return set(_ID.findall(content.decode(errors="replace")))
 
 
-def _add_settings(definitions: Definitions, part: Part) -> None:
-    if definitions.settings_part is not None:
+def _add_settings(read: _Reading, part: Part) -> None:
+    if read.settings_part is not None:
         hint = "datasets, projects and the like go into files of their own"
-        definitions.problems.append(part.problem((), "InvalidYaml", f"{SETTINGS_FILE} has one document only", hint))
+        read.problems.append(part.problem((), "InvalidYaml", f"{SETTINGS_FILE} has one document only", hint))
         return
     settings, problems = read_entity(Settings, part)
-    definitions.problems += problems
-    definitions.settings_part = part
-    definitions.settings = settings and overridden(settings, os.environ)
+    read.problems += problems
+    read.settings_part = part
+    read.settings = settings and overridden(settings, os.environ)
 
 
-def _add_document(definitions: Definitions, document: Document) -> None:
+def _add_document(read: _Reading, document: Document) -> None:
     kind = _kind(document)
     if isinstance(kind, Problem):
-        definitions.problems.append(kind)
+        read.problems.append(kind)
         return
-    _ADD[kind](definitions, Part(document, (kind,)))
+    _ADD[kind](read, Part(document, (kind,)))
 
 
 def _kind(document: Document) -> str | Problem:
@@ -164,40 +202,41 @@ def _kind(document: Document) -> str | Problem:
     return str(next(iter(document.value)))
 
 
-def _adder(type: Any, attribute: str) -> Callable[[Definitions, Part], None]:
-    def add(definitions: Definitions, part: Part) -> None:
+def _adder(type: Any) -> Callable[[_Reading, Part], None]:
+    def add(read: _Reading, part: Part) -> None:
         entity, problems = read_entity(type, part)
-        definitions.problems += problems
+        read.problems += problems
         if entity is None:
-            _note_unreadable(definitions, part)
+            _note_unreadable(read, part)
         else:
-            _put(definitions, getattr(definitions, attribute), entity.id, Entry(entity, part), part)
+            _put(read, entity.id, Entry(entity, part), part)
 
     return add
 
 
-def _put(definitions: Definitions, known: dict[str, Any], id: str, entry: Any, part: Part) -> None:
+def _put(read: _Reading, id: str, entry: Any, part: Part) -> None:
+    known = read.entries.setdefault(str(part.path[0]), {})
     if id not in known:
         known[id] = entry
         return
     first: Place = known[id].part.place(("id",))
     message = f"the {part.path[0]} '{id}' is already defined at {first}"
-    definitions.problems.append(part.problem(("id",), "DuplicateId", message, "choose another id"))
+    read.problems.append(part.problem(("id",), "DuplicateId", message, "choose another id"))
 
 
-def _note_unreadable(definitions: Definitions, part: Part) -> None:
+def _note_unreadable(read: _Reading, part: Part) -> None:
     body = part.value()
     if isinstance(body, dict) and "id" in body:
-        definitions.unreadable.add(str(as_text(body["id"])))
+        read.unreadable.add(str(as_text(body["id"])))
 
 
-def _add_project(definitions: Definitions, part: Part) -> None:
+def _add_project(read: _Reading, part: Part) -> None:
     entry, problems = read_project(part)
-    definitions.problems += problems
+    read.problems += problems
     if entry is None:
-        _note_unreadable(definitions, part)
+        _note_unreadable(read, part)
     else:
-        _put(definitions, definitions.projects, entry.head.id, entry, part)
+        _put(read, entry.head.id, entry, part)
 
 
 def read_project(part: Part) -> tuple[ProjectEntry | None, list[Problem]]:
@@ -229,11 +268,11 @@ def _of_operation(problem: Problem, raw: Any) -> Problem:
     return problem.within(seq=known_seq, operation=name if isinstance(name, str) else None)
 
 
-_ADD: dict[str, Callable[[Definitions, Part], None]] = {
+_ADD: dict[str, Callable[[_Reading, Part], None]] = {
     "project": _add_project,
-    "dataset": _adder(Dataset, "datasets"),
-    "resolver": _adder(Resolver, "resolvers"),
-    "datasource": _adder(DataSource, "datasources"),
-    "calendar": _adder(Calendar, "calendars"),
-    "scenario": lambda definitions, part: definitions.scenarios.append(part),
+    "dataset": _adder(Dataset),
+    "resolver": _adder(Resolver),
+    "datasource": _adder(DataSource),
+    "calendar": _adder(Calendar),
+    "scenario": lambda read, part: read.scenarios.append(part),
 }

@@ -13,7 +13,7 @@ from tallybook.model.period import Calendar
 from tallybook.model.resolver import Resolver
 from tallybook.model.settings import Settings
 from tallybook.project.entities import OTHER_NAMES
-from tallybook.project.meanings import MEANINGS
+from tallybook.project.key_descriptions import KEY_DESCRIPTIONS
 from tallybook.project.model import Project
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -63,7 +63,7 @@ def _finished(schema: dict[str, Any], root: str = "") -> dict[str, Any]:
 
 def _explain(entity: str, definition: dict[str, Any]) -> None:
     for key, value in definition.get("properties", {}).items():
-        meaning = MEANINGS.get(f"{entity}.{key}") or MEANINGS.get(key)
+        meaning = KEY_DESCRIPTIONS.get(f"{entity}.{key}") or KEY_DESCRIPTIONS.get(key)
         if "description" not in value and meaning is not None:
             value["description"] = meaning
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tallybook.errors import Problem
 from tallybook.model.run import OutputResult, Run, Snapshot
 from tallybook.model.state import Json
-from tallybook.runs.places import location_from_json
+from tallybook.runs.locations import location_from_json
 from tallybook.storage.write import has_written
 from tallybook.store.store import Store
 

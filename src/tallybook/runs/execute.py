@@ -23,13 +23,13 @@ from tallybook.model.period import Calendar
 from tallybook.model.run import OperationResult, OutputResult, Run
 from tallybook.operations.base import Step
 from tallybook.operations.publication import Publication
-from tallybook.project.catalog import registered_dataset
+from tallybook.project.dataset_versions import registered_dataset
+from tallybook.project.recorded import body_of
 from tallybook.runs.destinations import check_catalog_tables
-from tallybook.runs.ending import ending
 from tallybook.runs.inputs import PlannedInputs
+from tallybook.runs.locations import location_to_json
 from tallybook.runs.outputs import read_output, write_mode
-from tallybook.runs.places import location_to_json
-from tallybook.runs.recording import body_of
+from tallybook.runs.run_outcome import recording_outcome
 from tallybook.storage.failure import SPARK_ERRORS
 from tallybook.storage.guard import Guard
 from tallybook.storage.periods import rows_without_period
@@ -64,7 +64,7 @@ class Execution(Listener):
     def execute(self) -> DataFrame:
         """Runs every step; the run ends completed, failed or cancelled, whatever happens."""
         log: str | None = None
-        with ending(self.store, self.run, self._placed, lambda: log):
+        with recording_outcome(self.store, self.run, self._placed, lambda: log):
             log = self._log()  # asked first: a Spark that has died cannot be asked
             pipeline = self._pipeline()
             try:

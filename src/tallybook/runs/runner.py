@@ -15,16 +15,16 @@ from tallybook.engine.plan import Plan
 from tallybook.errors import RunError, fail
 from tallybook.model.period import Calendar
 from tallybook.model.run import OperationResult, OutputResult, Run, Snapshot
-from tallybook.project.checked import Checked
 from tallybook.project.lifecycle import check_project_runs
-from tallybook.project.load import ProjectEntry
+from tallybook.project.load import Definitions, ProjectEntry
+from tallybook.project.recorded import Changes
 from tallybook.runs.appended import EarlierAppends, append_outputs, earlier_appends, written_outputs
 from tallybook.runs.apply import apply
-from tallybook.runs.ending import ending
 from tallybook.runs.execute import Execution
-from tallybook.runs.planner import Planner, calendar_of, valid_project
-from tallybook.runs.recording import Known, known_datasets
-from tallybook.runs.refusal import check_would_run
+from tallybook.runs.planner import Planner
+from tallybook.runs.prepare import calendar_of, prepare
+from tallybook.runs.run_guard import check_may_run
+from tallybook.runs.run_outcome import recording_outcome
 from tallybook.runs.snapshot import calendar_then, changed_inputs, plan_again, take_snapshot
 from tallybook.storage.fingerprint import fingerprint
 from tallybook.store.store import Store
@@ -48,9 +48,9 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs projects of one checked workspace against its store. Spark is asked for when a run is sure to need it."""
+    """Runs projects of one workspace against its store. Spark is asked for when a run is sure to need it."""
 
-    checked: Checked
+    definitions: Definitions
     store: Store
     session: Callable[[], SparkSession]
     sandbox: Path
@@ -69,26 +69,27 @@ class Runner:
 
         A project that has appended for the period before is refused unless it is to append `again`.
         """
-        entry = valid_project(self.checked, project_id)
-        calendar = calendar_of(self.checked)
+        prepared = prepare(self.definitions, self.store.recorded(), project_id)
+        prepared.check_valid()
+        entry = prepared.entry
+        calendar = calendar_of(self.definitions)
         period = calendar.period(period_id)
         self.store.refuse_concurrent(project_id, period.identifier)
-        earlier = check_would_run(
+        earlier = check_may_run(
             self.store,
-            self.checked,
+            prepared.changes,
             calendar,
-            project_id,
+            entry,
             period.identifier,
             reopen_reason=reopen_reason,
             again=again,
         )
-        apply(self.store, self.checked)
-        state = self.store.project_state(project_id)
+        prepared = prepared.after(apply(self.store, prepared.checked))
+        state = prepared.changes.state(project_id)
         assert state is not None, "recording gives every project a state"
         check_project_runs(project_id, state.status, state.conflicts)
-        known = known_datasets(self.store)
-        planner = Planner(self.checked, known, self.sandbox)
-        bound = planner.bind(entry, state)
+        bound = prepared.fitting()
+        planner = Planner(self.definitions, prepared.changes.recorded.registrations, self.sandbox)
         run = self.store.create_run(
             project_id,
             state.version,
@@ -98,12 +99,12 @@ class Runner:
             reopen_reason=reopen_reason,
             initial_period_status=calendar.initial_status(period.identifier),
         )
-        with ending(self.store, run):
+        with recording_outcome(self.store, run):
             context = RunContext(run.id, period, run.as_of, run.run_timestamp, run.id_epoch_ms)
             plan = planner.plan(bound, context, sandbox=run.sandbox)
             started = self.store.start_run(run, self._snapshot(plan, entry, earlier))
         written_down = entry.head.input_dataset_version is not None
-        warnings = [*plan.warnings, *([] if written_down else superseded_input(plan, known))]
+        warnings = [*plan.warnings, *([] if written_down else superseded_input(plan, prepared.changes))]
         return self._execute(started, plan, calendar, earlier, warnings)
 
     def retry(self, run_id: str, *, reopen_reason: str | None = None, again: bool = False) -> RunResult:
@@ -119,10 +120,10 @@ class Runner:
             if earlier.problem is not None and not again:
                 raise RunError([earlier.problem])
             self._refuse_changed(before)
-        calendar = calendar_of(self.checked)
+        calendar = calendar_of(self.definitions)
         initial = calendar.initial_status(before.period)
         run = self.store.retry_run(run_id, reopen_reason=reopen_reason, initial_period_status=initial)
-        with ending(self.store, run):
+        with recording_outcome(self.store, run):
             snapshot = self.store.snapshot(run_id)
             plan = plan_again(run, snapshot, self.store)
             calendar = calendar_then(snapshot, calendar)
@@ -151,7 +152,7 @@ class Runner:
         assert project is not None, "a valid project is whole"
         versions = {definition.id: definition.version for definition in self.store.all_latest("resolver")}
         engine = f"tallybook {version('tallybook')}, pyspark {version('pyspark')}"
-        calendar = calendar_of(self.checked)
+        calendar = calendar_of(self.definitions)
         taken = take_snapshot(
             plan, project, calendar, versions, engine, lambda place: fingerprint(self.session(), place)
         )
@@ -160,7 +161,7 @@ class Runner:
     def _execute(
         self, run: Run, plan: Plan, calendar: Calendar, earlier: EarlierAppends, warnings: Sequence[str] = ()
     ) -> RunResult:
-        with ending(self.store, run):
+        with recording_outcome(self.store, run):
             spark = self.session()
         execution = Execution(self.store, spark, run, plan, calendar, earlier.rivals, self.watcher)
         if earlier.problem is not None:
@@ -172,11 +173,12 @@ class Runner:
         return RunResult(self.store.run(run.id), plan, operations, execution.outputs, execution.warnings, frame)
 
 
-def superseded_input(plan: Plan, known: Known) -> Iterator[str]:
+def superseded_input(plan: Plan, changes: Changes) -> Iterator[str]:
     """A warning where the input was registered by a run and newer rows are registered: who pinned it may not know."""
     dataset = plan.input.dataset
-    newest = max(known.catalog.versions[dataset.id])
-    if (dataset.id, dataset.version) in known.registered and dataset.version < newest:
+    newest = max(changes.datasets.versions[dataset.id])
+    registered = {(each.dataset_id, each.version) for each in changes.recorded.registrations}
+    if (dataset.id, dataset.version) in registered and dataset.version < newest:
         yield (
             f"the input is version {dataset.version} of '{dataset.id}', version {newest} is registered; "
             f"`tallybook activate {plan.project_id}` pins the newest"

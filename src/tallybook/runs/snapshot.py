@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from tallybook.engine.context import RunContext
 from tallybook.engine.plan import Plan, make_plan
+from tallybook.model.dataset import Dataset
 from tallybook.model.location import ABSENT, Location
 from tallybook.model.period import Calendar, Period
 from tallybook.model.run import DatasetUse, ResolverSnapshot, Run, Snapshot
 from tallybook.model.state import Json
 from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import bind_project
-from tallybook.project.catalog import Catalog
+from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.model import Project
-from tallybook.runs.places import location_from_json, location_to_json
-from tallybook.runs.recording import body_of, dataset_from
+from tallybook.project.recorded import body_of, dataset_from
+from tallybook.runs.locations import location_from_json, location_to_json
 from tallybook.storage.delta import current_version
 from tallybook.storage.fingerprint import changed_files, fingerprint
 from tallybook.store.store import Store
@@ -73,11 +74,7 @@ def _resolver_snapshot(
 def plan_again(run: Run, snapshot: Snapshot, store: Store) -> Plan:
     """The plan of a recorded run: same operations, dataset versions and places, whatever the files say now."""
     project = Project.model_validate({**snapshot.project, "version": snapshot.project_version}, strict=False)
-    catalog = Catalog()
-    for use in snapshot.datasets:
-        definition = store.definition("dataset", use.dataset_id, use.dataset_version)
-        assert definition is not None, f"dataset {use.dataset_id} v{use.dataset_version} was recorded"
-        catalog.add(dataset_from(definition.body, definition.version))
+    datasets = DatasetVersions().with_datasets(*(_dataset_then(store, use) for use in snapshot.datasets))
     places = {
         (kept.dataset_id, kept.dataset_version, kept.table): tuple(map(location_from_json, kept.locations))
         for kept in snapshot.resolver_snapshots
@@ -90,11 +87,17 @@ def plan_again(run: Run, snapshot: Snapshot, store: Store) -> Plan:
         epoch_ms=run.id_epoch_ms,
     )
     return make_plan(
-        bind_project(project, project.operations, catalog),
+        bind_project(project, project.operations, datasets),
         context,
         lambda source: places[source.dataset.id, source.dataset.version, source.table.name],
         lambda output, _input: location_from_json(snapshot.destinations[str(output.seq)]),
     )
+
+
+def _dataset_then(store: Store, use: DatasetUse) -> Dataset:
+    definition = store.definition("dataset", use.dataset_id, use.dataset_version)
+    assert definition is not None, f"dataset {use.dataset_id} v{use.dataset_version} was recorded"
+    return dataset_from(definition.body, definition.version)
 
 
 def calendar_then(snapshot: Snapshot, now: Calendar) -> Calendar:

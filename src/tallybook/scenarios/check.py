@@ -10,7 +10,7 @@ from tallybook.errors import Problem, ProblemError, did_you_mean
 from tallybook.model.columns import VALID_FROM, ColumnType
 from tallybook.model.dataset import Dataset, Table
 from tallybook.model.datasource import FILE_FORMATS
-from tallybook.project.checked import Checked
+from tallybook.project.check_result import CheckResult
 from tallybook.project.entities import Part
 from tallybook.project.yaml import Path
 from tallybook.resolve.locate import path_target
@@ -19,7 +19,7 @@ from tallybook.scenarios.model import ExpectedRows, FileRows, Row, Rows
 from tallybook.scenarios.values import read_given, read_value
 
 
-def check_scenarios(checked: Checked) -> Iterator[Problem]:
+def check_scenarios(checked: CheckResult) -> Iterator[Problem]:
     """Every problem of every scenario; problems of a project of the workspace are told where it stands."""
     for case in read_cases(checked):
         yield from case.problems
@@ -27,12 +27,12 @@ def check_scenarios(checked: Checked) -> Iterator[Problem]:
             yield from (problem for problem in case.refused if problem not in checked.problems)
 
 
-def read_cases(checked: Checked) -> list[Case]:
+def read_cases(checked: CheckResult) -> list[Case]:
     """All scenarios of a workspace, checked."""
     return [_checked(read_case(part, checked), checked) for part in checked.definitions.scenarios]
 
 
-def _checked(case: Case, workspace: Checked) -> Case:
+def _checked(case: Case, workspace: CheckResult) -> Case:
     if case.scenario is None:
         return case
     case, problems = _with_period(case)
@@ -77,7 +77,7 @@ def _check_data(case: Case) -> Iterator[Problem]:
     for dataset_id, tables in case.body.data.items():
         dataset = case.dataset(dataset_id)
         if dataset is None:
-            hint = did_you_mean(dataset_id, case.scope.catalog.versions)
+            hint = did_you_mean(dataset_id, case.scope.datasets.versions)
             message = f"there is no dataset '{dataset_id}'"
             yield _at_key(case.part, ("data", dataset_id), "DatasetNotFound", message, hint)
             continue

@@ -16,7 +16,7 @@ from tallybook.model.period import Calendar, Period
 from tallybook.model.resolver import ANY_LEVEL, Resolver
 from tallybook.operations.schema import SourceTable
 from tallybook.resolve.locate import path_target
-from tallybook.runs.places import Places
+from tallybook.runs.locations import Locations
 from tallybook.scenarios.load import Case
 from tallybook.scenarios.model import FileRows, Row
 from tallybook.scenarios.values import read_given
@@ -88,10 +88,10 @@ class GivenData:
         return any(self._calendar.finer(level, self.period.level) for level in levels)
 
     @cached_property
-    def _finder(self) -> Places:
+    def _finder(self) -> Locations:
         definitions = self.case.scope.definitions
         assert self.case.bound is not None
-        return Places(
+        return Locations(
             root=definitions.root,
             period=self.period,
             calendar=self._calendar,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from tallybook.errors import Problem
 from tallybook.model.base import Id, as_text
@@ -12,9 +13,9 @@ from tallybook.operations.flow import publications, source_tables
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import BoundProject
-from tallybook.project.catalog import Catalog
 from tallybook.project.check import check
-from tallybook.project.checked import Checked
+from tallybook.project.check_result import CheckResult
+from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.entities import Part, read_entity
 from tallybook.project.load import Definitions, Entry, ProjectEntry, read_project
 from tallybook.scenarios.model import FileRows, Row, Rows, Scenario
@@ -28,7 +29,7 @@ class Case:
 
     name: str
     part: Part
-    scope: Checked
+    scope: CheckResult
     """The workspace as this scenario sees it: with its own datasets, resolvers and project."""
     scenario: Scenario | None = None
     bound: BoundProject | None = None
@@ -68,11 +69,11 @@ class Case:
     def dataset(self, dataset_id: str) -> Dataset | None:
         """The version the project reads, else the latest one."""
         read = next((source.dataset for source in self.sources if source.dataset.id == dataset_id), None)
-        versions = self.scope.catalog.versions.get(dataset_id)
+        versions = self.scope.datasets.versions.get(dataset_id)
         return read or (versions[max(versions)] if versions else None)
 
 
-def read_case(part: Part, checked: Checked) -> Case:
+def read_case(part: Part, checked: CheckResult) -> Case:
     """One scenario document in its workspace."""
     read = _read(part)
     case = Case(_name(part), part, checked, read.scenario, problems=tuple(read.problems), refused=tuple(read.wrong))
@@ -155,7 +156,7 @@ def _concerns(problem: Problem, case: Case, project_id: str) -> bool:
     return path.startswith("scenario.") or (path.startswith("dataset") and place is not None and place.file in files)
 
 
-def _scope(case: Case, inline: ProjectEntry | None) -> Checked:
+def _scope(case: Case, inline: ProjectEntry | None) -> CheckResult:
     """The workspace itself, or a copy of it with what the scenario brings along."""
     scenario, base = case.body, case.scope
     if inline is None and not scenario.datasets and not scenario.resolvers:
@@ -170,10 +171,10 @@ def _scope(case: Case, inline: ProjectEntry | None) -> Checked:
     definitions = Definitions(
         root=own.root,
         settings=own.settings,
-        projects={entry.head.id: entry},
-        datasets=own.datasets | datasets,
-        resolvers=others | resolvers,
+        projects=MappingProxyType({entry.head.id: entry}),
+        datasets=MappingProxyType({**own.datasets, **datasets}),
+        resolvers=MappingProxyType(others | resolvers),
         datasources=own.datasources,
         calendars=own.calendars,
     )
-    return check(definitions, Catalog({id: dict(versions) for id, versions in base.catalog.versions.items()}))
+    return check(definitions, DatasetVersions(base.datasets.versions))

@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.util import LRUCache
 
 from tallybook.errors import StoreError
+from tallybook.model.state import canonical_json
 from tallybook.store.sqlite import RESTORE, reading_engine, writing_engine
 from tallybook.store.url import shown, without_secrets
 
@@ -31,11 +32,6 @@ _UNREACHED = "see that its server runs and that the `store` setting names it, th
 _DAMAGED = ("file is not a database", "malformed")
 _COMPILED: dict[str, Any] = {"compiled_cache": LRUCache(500)}
 """Statements turned into SQL once for the process: each command and each run opens a store of its own."""
-
-
-def canonical_json(value: Any) -> str:
-    """The one text of a JSON value: sorted keys, no spaces. Equal values have equal texts."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def now() -> datetime:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from hashlib import sha256
 from typing import Any
 
 import sqlalchemy as sa
 
-from tallybook.model.state import Definition, Json, Kind, Recorded
-from tallybook.store.database import Database, canonical_json, now
+from tallybook.model.state import Definition, Json, Kind
+from tallybook.project.recorded import content_hash, without_version
+from tallybook.store.database import Database, now
 from tallybook.store.tables import DEFINITIONS, REGISTRATIONS
 
 _FROM_FILES = ~sa.exists().where(
@@ -20,41 +19,8 @@ _FROM_FILES = ~sa.exists().where(
 )
 
 
-def content_hash(body: Json) -> str:
-    """What tells one version's text from another's. The number the system counts is no part of the text."""
-    return sha256(canonical_json(_text(body)).encode()).hexdigest()
-
-
-def _text(body: Json) -> Json:
-    return {key: value for key, value in body.items() if key != "version"}
-
-
-class Definitions(Database):
+class DefinitionVersions(Database):
     """Every version ever made of every definition."""
-
-    def record(self, kind: Kind, id: str, body: Json) -> Recorded:
-        """The version of a definition as its file says it now; a new one if the text changed."""
-        return self.record_all([(kind, id, body)])[0]
-
-    def record_all(self, bodies: Iterable[tuple[Kind, str, Json]]) -> tuple[Recorded, ...]:
-        """Records a whole workspace at once: all of it or nothing."""
-        with self._write() as connection:
-            return tuple(self._record(connection, kind, id, body) for kind, id, body in bodies)
-
-    def _record(self, connection: sa.Connection, kind: Kind, id: str, body: Json) -> Recorded:
-        """Compared with the latest version that came from a file, so that registering an output under the id of a
-        declared dataset does not make the unchanged file look changed."""
-        declared = _newest(connection, self.workspace_id, kind, id, _FROM_FILES)
-        if declared is not None and declared.content_hash == content_hash(body):
-            return Recorded(kind=kind, id=id, version=declared.version, new=False)
-        version = add_version(connection, self.workspace_id, kind, id, body)
-        self._recorded(connection, kind, id, version, declared.body if declared else None, _text(body))
-        return Recorded(kind=kind, id=id, version=version, new=True)
-
-    def _recorded(
-        self, connection: sa.Connection, kind: Kind, id: str, version: int, old: Json | None, new: Json
-    ) -> None:
-        """Called in the same transaction for each new version."""
 
     def definition(self, kind: Kind, id: str, version: int) -> Definition | None:
         """One version, None when there is none."""
@@ -72,20 +38,30 @@ class Definitions(Database):
         with self._read() as connection:
             return _newest(connection, self.workspace_id, kind, id, _FROM_FILES)
 
-    def all_declared(self) -> dict[tuple[Kind, str], Definition]:
-        """The newest version that came from a file, of every definition that has one."""
+    def _all_declared(self, connection: sa.Connection) -> dict[tuple[Kind, str], Definition]:
+        """The newest version that came from a file, of every definition that has one. A file is compared with it, so
+        that an output registered under the id of a declared dataset does not make the unchanged file look changed."""
         query = _definitions(self.workspace_id).where(_FROM_FILES).order_by(DEFINITIONS.c.version)
-        with self._read() as connection:
-            return {(found.kind, found.id): found for found in map(_definition, connection.execute(query))}
+        return {(found.kind, found.id): found for found in map(_definition, connection.execute(query))}
+
+    def _newest_numbers(self, connection: sa.Connection) -> dict[tuple[Kind, str], int]:
+        """The number of the newest version of every definition, wherever it came from."""
+        key = (DEFINITIONS.c.kind, DEFINITIONS.c.id)
+        query = sa.select(*key, sa.func.max(DEFINITIONS.c.version)).group_by(*key)
+        query = query.where(DEFINITIONS.c.workspace_id == self.workspace_id)
+        return {(kind, id): version for kind, id, version in connection.execute(query)}
 
     def versions(self, kind: Kind, id: str | None = None) -> tuple[Definition, ...]:
         """All versions of one definition, oldest first; without an id, of each definition of the kind."""
+        with self._read() as connection:
+            return self._versions(connection, kind, id)
+
+    def _versions(self, connection: sa.Connection, kind: Kind, id: str | None = None) -> tuple[Definition, ...]:
         query = _definitions(self.workspace_id).where(DEFINITIONS.c.kind == kind)
         if id is not None:
             query = query.where(DEFINITIONS.c.id == id)
-        with self._read() as connection:
-            rows = connection.execute(query.order_by(DEFINITIONS.c.id, DEFINITIONS.c.version))
-            return tuple(_definition(row) for row in rows)
+        rows = connection.execute(query.order_by(DEFINITIONS.c.id, DEFINITIONS.c.version))
+        return tuple(_definition(row) for row in rows)
 
     def all_latest(self, kind: Kind) -> tuple[Definition, ...]:
         """The newest version of every definition of a kind, by id."""
@@ -122,6 +98,12 @@ def add_version(connection: sa.Connection, workspace_id: str, kind: Kind, id: st
     """Adds the next version of a definition and returns its number."""
     newest = _newest(connection, workspace_id, kind, id)
     version = newest.version + 1 if newest else 1
+    insert_version(connection, workspace_id, kind, id, version, body)
+    return version
+
+
+def insert_version(connection: sa.Connection, workspace_id: str, kind: Kind, id: str, version: int, body: Json) -> None:
+    """Adds a version of a definition under its number."""
     connection.execute(
         sa.insert(DEFINITIONS).values(
             workspace_id=workspace_id,
@@ -129,12 +111,11 @@ def add_version(connection: sa.Connection, workspace_id: str, kind: Kind, id: st
             id=id,
             version=version,
             content_hash=content_hash(body),
-            body=_text(body),
+            body=without_version(body),
             status=body.get("status"),
             created_at=now(),
         )
     )
-    return version
 
 
 def _definition(row: sa.Row[Any]) -> Definition:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from tallybook.errors import StoreError, fail
-from tallybook.model.state import Conflict, Json, Kind, ProjectState, ProjectStatus
-from tallybook.project.lifecycle import PROJECT_MOVES, check_move, is_structural_change
+from tallybook.model.state import Conflict, Json, ProjectState, ProjectStatus
+from tallybook.project.lifecycle import PROJECT_MOVES, UNPINNED, check_move
 from tallybook.store.active import ActiveRuns, refuse_while_active
 from tallybook.store.database import now
-from tallybook.store.definitions import Definitions
+from tallybook.store.definitions import DefinitionVersions
 from tallybook.store.tables import DEFINITIONS, PROJECTS, RUNS
 
 
-class Projects(Definitions, ActiveRuns):
+class Projects(DefinitionVersions, ActiveRuns):
     """Changes of state follow `PROJECT_MOVES`; each is one transaction."""
 
     def project_state(self, project_id: str) -> ProjectState | None:
@@ -27,8 +26,11 @@ class Projects(Definitions, ActiveRuns):
     def project_states(self) -> tuple[ProjectState, ...]:
         """The states of all projects, by id."""
         with self._read() as connection:
-            rows = connection.execute(_projects(self.workspace_id).order_by(PROJECTS.c.project_id))
-            return tuple(_project_state(row) for row in rows)
+            return self._project_states(connection)
+
+    def _project_states(self, connection: sa.Connection) -> tuple[ProjectState, ...]:
+        rows = connection.execute(_projects(self.workspace_id).order_by(PROJECTS.c.project_id))
+        return tuple(_project_state(row) for row in rows)
 
     def activate(self, project_id: str, version: int, input_dataset_version: int) -> ProjectState:
         """Makes the version that was validated count, on the input version it was validated with."""
@@ -72,20 +74,6 @@ class Projects(Definitions, ActiveRuns):
                 **_UNPINNED,
             )
 
-    def mark_conflict(self, project_id: str, conflicts: Sequence[Conflict]) -> ProjectState:
-        """Stops an active project that new versions of its datasets break."""
-        if not conflicts:
-            raise ValueError("a conflict names what broke")
-        with self._write() as connection:
-            state = known_project(connection, self.workspace_id, project_id)
-            return _move(
-                connection,
-                self.workspace_id,
-                state,
-                "conflict",
-                conflicts=[conflict.model_dump(mode="json") for conflict in conflicts],
-            )
-
     def stay_pinned(self, project_id: str) -> ProjectState:
         """Settles a conflict by staying on the pinned version of the input dataset."""
         with self._write() as connection:
@@ -105,22 +93,21 @@ class Projects(Definitions, ActiveRuns):
                 connection, self.workspace_id, state, "active", reviewed_dataset_version=reviewed, conflicts=None
             )
 
-    def _recorded(
-        self, connection: sa.Connection, kind: Kind, id: str, version: int, old: Json | None, new: Json
-    ) -> None:
-        if kind != "project":
-            return
-        state = _state(connection, self.workspace_id, id)
-        if state is None:
-            values = {"status": "draft", "version": version, "changed_at": now()}
-            connection.execute(sa.insert(PROJECTS).values(workspace_id=self.workspace_id, project_id=id, **values))
-            return
-        _update(connection, self.workspace_id, id, version=version)
-        if state.status != "draft" and old is not None and is_structural_change(old, new):
-            _move(connection, self.workspace_id, state, "draft", **_UNPINNED)
+    def _save_state(self, connection: sa.Connection, new: ProjectState) -> None:
+        """Saves the state of a project, if the one it has now may become that."""
+        values = new.model_dump(mode="json", exclude={"project_id", "changed_at"})
+        values["conflicts"] = values["conflicts"] or None
+        old = _state(connection, self.workspace_id, new.project_id)
+        if old is None:
+            key = {"workspace_id": self.workspace_id, "project_id": new.project_id}
+            connection.execute(sa.insert(PROJECTS).values(**key, changed_at=now(), **values))
+        elif old.status == new.status:
+            _update(connection, self.workspace_id, new.project_id, **values)
+        else:
+            _move(connection, self.workspace_id, old, **values)
 
 
-_UNPINNED: dict[str, Any] = {"input_dataset_version": None, "reviewed_dataset_version": None, "conflicts": None}
+_UNPINNED: dict[str, Any] = {**UNPINNED, "conflicts": None}
 
 
 def check_version(state: ProjectState, version: int) -> None:

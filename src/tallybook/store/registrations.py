@@ -49,11 +49,14 @@ class Registrations(Database):
 
     def registrations(self, run_id: str | None = None) -> tuple[Registration, ...]:
         """What the outputs of a run, or of all runs, were registered as."""
+        with self._read() as connection:
+            return self._registrations(connection, run_id)
+
+    def _registrations(self, connection: sa.Connection, run_id: str | None = None) -> tuple[Registration, ...]:
         query = _registrations(self.workspace_id).order_by(REGISTRATIONS.c.run_id, REGISTRATIONS.c.seq)
         if run_id is not None:
             query = query.where(REGISTRATIONS.c.run_id == run_id)
-        with self._read() as connection:
-            return tuple(Registration.model_validate(dict(row)) for row in connection.execute(query).mappings())
+        return tuple(Registration.model_validate(dict(row)) for row in connection.execute(query).mappings())
 
 
 def _same_dataset(done: Registration, name: str) -> Registration:

@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from tallybook.errors import Problem, RunError, StoreError, fail
 from tallybook.model.period import PeriodStatus
 from tallybook.model.run import ACTIVE_RUN_STATUSES, Owner, Run, RunEvent, RunStatus, Snapshot
+from tallybook.model.state import canonical_json
 from tallybook.project.lifecycle import check_period_runs, check_project_runs
 from tallybook.store.active import (
     ActiveRuns,
@@ -25,7 +26,7 @@ from tallybook.store.active import (
     run_from_row,
     run_not_found,
 )
-from tallybook.store.database import canonical_json, now
+from tallybook.store.database import now
 from tallybook.store.owner import current_owner
 from tallybook.store.periods import period_status
 from tallybook.store.permission import check_may_write, check_project_as_begun

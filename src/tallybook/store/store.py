@@ -10,9 +10,8 @@ from typing import TypeVar
 
 from sqlalchemy.engine import URL
 
+from tallybook.store.changes import ChangeStore
 from tallybook.store.periods import Periods
-from tallybook.store.projects import Projects
-from tallybook.store.registrations import Registrations
 from tallybook.store.results import Results
 from tallybook.store.runs import Runs
 from tallybook.store.schema import Schema
@@ -23,7 +22,7 @@ from tallybook.store.workspaces import ONLY_WORKSPACE, WorkspaceRef, Workspaces
 _Answer = TypeVar("_Answer")
 
 
-class Store(Schema, Workspaces, Projects, Registrations, Periods, Runs, Results):
+class Store(Schema, Workspaces, ChangeStore, Periods, Runs, Results):
     """Versions of definitions, the state of projects and periods, and all runs, of one workspace.
 
     `Store.open(...)` is the door for every command that writes: tables checked, runs whose process died recognised.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -14,7 +14,7 @@ from tallybook.model.datasource import DataSource, FileOptions, FileSource, form
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
 from tallybook.model.resolver import Resolver
-from tallybook.model.state import Json
+from tallybook.model.state import Json, Registration
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable
 from tallybook.resolve.destination import path_to_write, sandbox_place, table_to_write
@@ -28,7 +28,7 @@ _DATASOURCE: TypeAdapter[DataSource] = TypeAdapter(DataSource)
 
 
 @dataclass(frozen=True)
-class Places:
+class Locations:
     """Finds places for one period of one workspace."""
 
     root: Path
@@ -99,6 +99,11 @@ class Places:
         )
         files = FileSource(id="location", type=place.format or format_of(path), options=options)
         return Location(files, path_to_write(path, self.root))
+
+
+def registered_locations(registrations: Iterable[Registration]) -> dict[tuple[str, int], Location]:
+    """Where the rows of registered dataset versions stay readable, by dataset id and version."""
+    return {(each.dataset_id, each.version): location_from_json(each.reads) for each in registrations}
 
 
 def location_to_json(location: Location) -> Json:

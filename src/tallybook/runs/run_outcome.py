@@ -16,7 +16,7 @@ Placed = Callable[[Sequence[Problem]], Sequence[Problem]]
 
 
 @contextmanager
-def ending(
+def recording_outcome(
     store: Store, run: Run, placed: Placed = lambda problems: problems, log: Callable[[], str | None] = lambda: None
 ) -> Iterator[None]:
     """Makes an interrupted run cancelled and any other unfinished one failed, with the problem that says why.

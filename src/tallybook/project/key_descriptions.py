@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-MEANINGS: dict[str, str] = {
+KEY_DESCRIPTIONS: dict[str, str] = {
     "id": "The name others refer to it by: letters, digits, '.', '_' and '-'.",
     "name": "What people call it.",
     "description": "What it is for, in a sentence or two.",

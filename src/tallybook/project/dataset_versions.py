@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from tallybook.errors import Problem, did_you_mean
 from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, ColumnDef
@@ -11,26 +12,28 @@ from tallybook.model.dataset import Dataset, DatasetRef, Table, TemporalMode
 from tallybook.operations.publication import Publication
 
 
-@dataclass
-class Catalog:
-    """Dataset versions by id. Implements what operations ask for."""
+@dataclass(frozen=True)
+class DatasetVersions:
+    """Versions of datasets by id and number. Operations find the datasets they name in it."""
 
-    versions: dict[str, dict[int, Dataset]] = field(default_factory=dict)
-    open: set[str] = field(default_factory=set)
-    """Ids of datasets that a project registers which is not sound: their columns are not all known."""
-    unreadable: set[str] = field(default_factory=set)
+    versions: Mapping[str, Mapping[int, Dataset]] = field(default_factory=lambda: MappingProxyType({}))
+    open: frozenset[str] = frozenset()
+    """Ids of datasets that an unsound project registers: not all their columns are known."""
+    unreadable: frozenset[str] = frozenset()
     """Ids of datasets whose definition could not be read, which is a problem of its own."""
 
     @classmethod
-    def of(cls, datasets: Mapping[str, Dataset]) -> Catalog:
-        """A catalog with one version of each dataset."""
-        catalog = cls()
-        for dataset in datasets.values():
-            catalog.add(dataset)
-        return catalog
+    def of(cls, datasets: Mapping[str, Dataset]) -> DatasetVersions:
+        """One version of each dataset."""
+        return cls().with_datasets(*datasets.values())
 
-    def add(self, dataset: Dataset) -> None:
-        self.versions.setdefault(dataset.id, {})[dataset.version] = dataset
+    def with_datasets(self, *datasets: Dataset) -> DatasetVersions:
+        """These versions and more; one with the id and number of another replaces it."""
+        versions = {id: dict(known) for id, known in self.versions.items()}
+        for dataset in datasets:
+            versions.setdefault(dataset.id, {})[dataset.version] = dataset
+        frozen = {id: MappingProxyType(known) for id, known in versions.items()}
+        return replace(self, versions=MappingProxyType(frozen))
 
     def is_open(self, dataset_id: str) -> bool:
         return dataset_id in self.open

@@ -1,0 +1,100 @@
+"""What the store knows of definitions, and what a change of the files makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from types import MappingProxyType
+
+from tallybook.model.base import Entity
+from tallybook.model.dataset import Dataset
+from tallybook.model.state import Definition, Json, Kind, ProjectState, Registration, canonical_json
+from tallybook.project.dataset_versions import DatasetVersions
+
+Key = tuple[Kind, str]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the store knows of definitions, read at one moment."""
+
+    declared: Mapping[Key, Definition] = field(default_factory=lambda: MappingProxyType({}))
+    """The newest version of each definition that came from a file: what a file is compared with."""
+    latest: Mapping[Key, int] = field(default_factory=lambda: MappingProxyType({}))
+    """The number of the newest version, wherever it came from."""
+    datasets: tuple[Definition, ...] = ()
+    """Every version of every dataset."""
+    registrations: tuple[Registration, ...] = ()
+    states: Mapping[str, ProjectState] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True)
+class NewVersion:
+    """A definition that differs from what was recorded, with the version it gets."""
+
+    kind: Kind
+    id: str
+    version: int
+    body: Json
+    words: tuple[str, ...]
+    is_new: bool
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What recording the files changes, and what is recorded afterwards."""
+
+    recorded: Recorded
+    """What the changes are made to."""
+    versions: tuple[NewVersion, ...] = ()
+    states: tuple[ProjectState, ...] = ()
+    """Of all projects, after the changes."""
+
+    def state(self, project_id: str) -> ProjectState | None:
+        """The state of a project after the changes; None when its file could not be read and never was."""
+        return next((state for state in self.states if state.project_id == project_id), None)
+
+    @cached_property
+    def datasets(self) -> DatasetVersions:
+        """Every dataset version that is recorded after the changes."""
+        recorded = (dataset_from(definition.body, definition.version) for definition in self.recorded.datasets)
+        new = (dataset_from(new.body, new.version) for new in self.versions if new.kind == "dataset")
+        return DatasetVersions().with_datasets(*recorded, *new)
+
+    @property
+    def changed_datasets(self) -> dict[str, int]:
+        """The datasets that get a new version, and that version."""
+        return {new.id: new.version for new in self.versions if new.kind == "dataset"}
+
+    def dataset_bodies(self, dataset_id: str) -> dict[int, Json]:
+        """Every version of a dataset that is recorded after the changes, as it is recorded."""
+        recorded = {old.version: old.body for old in self.recorded.datasets if old.id == dataset_id}
+        new = {new.version: new.body for new in self.versions if (new.kind, new.id) == ("dataset", dataset_id)}
+        return recorded | new
+
+    def project_body(self, project_id: str) -> Json:
+        """A project as it is recorded after the changes."""
+        new = (new.body for new in self.versions if (new.kind, new.id) == ("project", project_id))
+        return next(new, None) or self.recorded.declared["project", project_id].body
+
+
+def body_of(entity: Entity) -> Json:
+    """A definition as it is recorded: what the file says, without the version the system counts."""
+    return entity.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"version"})
+
+
+def dataset_from(body: Json, version: int) -> Dataset:
+    """A dataset version from its recorded body."""
+    return Dataset.model_validate({**body, "version": version}, strict=False)
+
+
+def content_hash(body: Json) -> str:
+    """What tells one version's text from another's. The number the system counts is no part of the text."""
+    return sha256(canonical_json(without_version(body)).encode()).hexdigest()
+
+
+def without_version(body: Json) -> Json:
+    """A body without the version the system counts."""
+    return {key: value for key, value in body.items() if key != "version"}
