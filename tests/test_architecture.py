@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tallybook.model.datasource import FILE_FORMATS
 from tallybook.operations.registry import OPERATIONS
 
 PACKAGE = Path(__file__).parent.parent / "src" / "tallybook"
@@ -64,6 +65,10 @@ CONTRACT = tuple(f"operations.{name}" for name in ("base", "binding", "flow", "p
 PRINTER = "cli.screen"
 """Whatever text reaches a terminal goes through it, because text of users can command a terminal."""
 PRINTERS = {"print", "pprint", "echo", "secho", "rprint", "print_exc", "print_exception", "print_json", "Console"}
+FORMATS_ARE_NAMED = ("storage.formats", "model.datasource")
+"""Here a format is what its name says. Everybody else asks the format or the datasource."""
+FORMAT_NAMES = {*FILE_FORMATS, "spark_catalog", "database"}
+DATASOURCES = {"FileSource", "DatabaseSource", "CatalogSource"}
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 
 
@@ -215,6 +220,34 @@ def prints(module: Module) -> Iterator[str]:
                         yield f"{module.name}:{node.lineno} imports {imported.name}"
 
 
+def branches_on_formats(module: Module) -> Iterator[str]:
+    """Choices by the name of a format, or by the class of a datasource."""
+    if module.within(FORMATS_ARE_NAMED):
+        return
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Compare(left=left, comparators=others):
+                names = {name for side in (left, *others) for name in _texts(side)}
+            case ast.Dict(keys=keys):
+                names = {name for key in keys if key is not None for name in _texts(key)}
+            case ast.MatchValue(value=value):
+                names = _texts(value)
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, classes]):
+                names = {name for inner in ast.walk(classes) for name in _names(inner)}
+            case ast.MatchClass(cls=cls):
+                names = _names(cls)
+            case _:
+                continue
+        for name in sorted(names & (FORMAT_NAMES | DATASOURCES)):
+            yield f"{module.name}:{getattr(node, 'lineno', 0)} chooses by {name}"
+
+
+def _texts(node: ast.AST) -> set[str]:
+    """The texts of a literal, and of the items of a tuple, list or set."""
+    items = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
+    return {item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)}
+
+
 def asks_which_operation(module: Module) -> Iterator[str]:
     """Knowing single operations outside `operations`: by their classes, by a step's class or by a name of a type.
 
@@ -261,6 +294,7 @@ RULES: tuple[Rule, ...] = (
     actions,
     prints,
     asks_which_operation,
+    branches_on_formats,
 )
 MODULES = load()
 
@@ -339,6 +373,12 @@ def test_every_module_has_a_place() -> None:
         pytest.param(prints, "cli.run", "from sys import stdout", id="stream imported"),
         pytest.param(prints, "cli.run", "Console().log('x')", id="rich"),
         pytest.param(prints, "cli.run", "traceback.print_exc()", id="traceback"),
+        pytest.param(branches_on_formats, "storage.write", "if source.type == 'delta': pass", id="format"),
+        pytest.param(branches_on_formats, "runs.replay", "format not in ('delta', 'x')", id="format in a tuple"),
+        pytest.param(branches_on_formats, "storage.read", "match type:\n    case 'orc': pass", id="format as a case"),
+        pytest.param(branches_on_formats, "storage.damage", "{'orc': b'ORC'}[type]", id="format as a key"),
+        pytest.param(branches_on_formats, "resolve.locate", "isinstance(source, FileSource | str)", id="datasource"),
+        pytest.param(branches_on_formats, "cli.plan", "match a:\n    case CatalogSource(): pass", id="class as a case"),
     ],
 )
 def test_a_breach_is_found(rule: Rule, name: str, text: str) -> None:
@@ -359,6 +399,8 @@ def test_a_breach_is_found(rule: Rule, name: str, text: str) -> None:
         ("engine.plan", "step.publishes is not None\nproblem.type == 'InvalidYaml'\noutput.mode == 'append'"),
         ("operations.append", "from tallybook.operations.grouping import grouped\nisinstance(step, AppendStep)"),
         ("cli.screen", "import sys\nsys.stdout.write('x')"),
+        ("storage.formats.delta", "source.type == 'delta'"),
+        ("runs.replay", "FileSource(type='parquet')\nsource.type == other.source.type\nmodel_dump(mode='json')"),
         ("engine.java", "subprocess.run(command, stdout=PIPE).stdout\nfile.write('x')"),
     ],
 )

@@ -19,9 +19,9 @@ from types import FrameType
 import pytest
 from tests.test_architecture import MODULES, Module
 
-from tallybook.storage.csv_dialect import Dialect
+from tallybook.storage.formats.csv_dialect import Dialect
 
-DIALECTS = "storage.csv_dialect"
+DIALECTS = "storage.formats.csv_dialect"
 """Its patterns depend on a delimiter and are made when a file is read."""
 LENGTH = 15_000
 SECONDS = 0.1

@@ -67,13 +67,13 @@ class Forks:
 MOMENTS = {
     "loading": ("before", "tallybook.engine.tables", "read_all"),
     "computing": ("before", "tallybook.operations.output:OutputStep", "rows_to_publish"),
-    "writing": ("after", "tallybook.storage.commit", "stage"),
-    "committing": ("before", "tallybook.storage.commit", "_commit"),
-    "committed": ("after", "tallybook.storage.commit", "_commit"),
+    "writing": ("after", "tallybook.storage.formats.delta_commit", "stage"),
+    "committing": ("before", "tallybook.storage.formats.delta_commit", "_commit"),
+    "committed": ("after", "tallybook.storage.formats.delta_commit", "_commit"),
     "registering": ("before", "tallybook.store.store:Store", "register_dataset"),
     "registered": ("after", "tallybook.store.store:Store", "register_dataset"),
-    "publishing": ("before", "tallybook.storage.plain", "publish"),
-    "published": ("after", "tallybook.storage.plain", "publish"),
+    "publishing": ("before", "tallybook.storage.file_writer", "publish"),
+    "published": ("after", "tallybook.storage.file_writer", "publish"),
     "completing": ("before", "tallybook.store.store:Store", "complete_run"),
 }
 """When a child dies or stops: before or after something is called."""

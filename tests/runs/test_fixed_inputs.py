@@ -17,7 +17,7 @@ from tests.runs.kit import FEBRUARY, JANUARY, AtStep, Books, contents, delta_row
 from tallybook.engine.pipeline import Listener
 from tallybook.engine.tables import LocatedTables
 from tallybook.errors import Problem, RunError
-from tallybook.storage import plain
+from tallybook.storage import file_writer
 
 SALES = "data/sales/2026-01.csv"
 Change = Callable[[Path], object]
@@ -99,7 +99,7 @@ def test_a_file_of_an_earlier_output_is_never_read_by_the_run_that_wrote_it(
     active.edit("close.yaml", "{datasource_id: warehouse, table: ledger}", "{location: out.csv}")
     active.edit("close.yaml", "        register_as_dataset: ledger\n", "")
     active.open().activate("close")
-    real = plain.publish
+    real = file_writer.publish
 
     def then_linked(ready: Path, target: Path) -> None:
         real(ready, target)
@@ -107,7 +107,7 @@ def test_a_file_of_an_earlier_output_is_never_read_by_the_run_that_wrote_it(
             (active.root / "data/tiers.csv").unlink()
             (active.root / "data/tiers.csv").symlink_to(target)
 
-    monkeypatch.setattr(plain, "publish", then_linked)
+    monkeypatch.setattr(file_writer, "publish", then_linked)
     assert "data/tiers.csv was changed" in refused(active).message
     assert not (active.root / "reports/2026-01").exists()
 

@@ -15,7 +15,7 @@ from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import parse_raised
 from tallybook.storage import diagnose, read_all
 from tallybook.storage.damage import failed_read
-from tallybook.storage.diagnose import diagnose_csv
+from tallybook.storage.diagnose import diagnose_file
 from tallybook.storage.failure import is_csv_fault
 
 
@@ -79,7 +79,7 @@ def refused(spark, rows):
             return caught.value.problem
         if is_csv_fault(caught.value):
             _, path = failed_read(caught.value, [location])
-            return diagnose_csv(spark, path, [location])
+            return diagnose_file(spark, path, [location])
         raised = parse_raised(caught.value)
         assert raised is not None, caught.value
         return diagnose(spark, raised, [(location, table)])

@@ -10,12 +10,12 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from tallybook.model.datasource import FileOptions, FileSource
 from tallybook.model.location import Location
-from tallybook.storage import commit
-from tallybook.storage.delta_log import ADDED_ROWS
+from tallybook.storage.formats import delta_commit
+from tallybook.storage.formats.delta_log import ADDED_ROWS
 
 
 def committed_by(path: Path, run_id: str, seq: int = 5) -> None:
-    facts = {commit._RUN: run_id, commit._OPERATION: seq, ADDED_ROWS: 1}
+    facts = {delta_commit._RUN: run_id, delta_commit._OPERATION: seq, ADDED_ROWS: 1}
     properties = CommitProperties(custom_metadata=facts, app_transactions=[Transaction(run_id, seq)])
     write_deltalake(path, pa.table({"id": [run_id]}), mode="overwrite", commit_properties=properties)
 
@@ -33,7 +33,7 @@ def test_commits_of_others_do_not_shift_the_version(tmp_path: Path, mine: int, l
     for number in range(4):
         committed_by(path, f"after-{number}")
     location = Location(FileSource(id="w", type="delta", options=FileOptions(path_prefix=".")), str(path))
-    written = commit._committed(location, loaded, ("id",), "mine", 5)
+    written = delta_commit._committed(location, loaded, ("id",), "mine", 5)
     assert written is not None and written.version == mine
     assert DeltaTable(path, version=written.version).to_pyarrow_table().to_pylist() == [{"id": "mine"}]
-    assert commit._committed(location, loaded, ("id",), "mine", 6) is None
+    assert delta_commit._committed(location, loaded, ("id",), "mine", 6) is None

@@ -13,7 +13,7 @@ from tallybook.errors import RunError
 from tallybook.model.datasource import FileOptions, FileSource
 from tallybook.model.location import Location
 from tallybook.storage.credentials import delta_options, spark_options
-from tallybook.storage.delta import open_table
+from tallybook.storage.formats.delta_table import open_table
 
 KEY, SECRET = "AKIAKEYOFTHETEST", "hunter2/secret+key"
 S3 = f"access_key_id={KEY}\nsecret_access_key={SECRET}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tallybook.model.datasource import FileOptions
-from tallybook.storage.csv_dialect import Dialect, Quote
+from tallybook.storage.formats.csv_dialect import Dialect, Quote
 
 COMMA = Dialect(",")
 

@@ -6,7 +6,8 @@ import gzip
 
 import pytest
 
-from tallybook.storage import csv_layout, read
+from tallybook.storage import read
+from tallybook.storage.formats import csv_layout
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from tallybook.errors import RunError
 from tallybook.storage.damage import failed_read
-from tallybook.storage.delta import open_table, scan_delta
-from tallybook.storage.delta_log import log_fault
+from tallybook.storage.formats.delta_log import log_fault
+from tallybook.storage.formats.delta_table import open_table, scan_delta
 
 FOREIGN = ("Kernel", "Exception", "org.apache", "java.", "unknown", "\n")
 

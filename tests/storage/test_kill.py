@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tallybook.storage import plain, publish, write
+from tallybook.storage import file_writer, publish, write
 
 A_WRITE = pytest.mark.fault(
     "SIGKILL at a chosen step of a write", "old rows or new rows, whole; the same write completed"
@@ -28,12 +28,12 @@ def die(*_):
 
 
 def before_publishing():
-    plain.publish = die
+    file_writer.publish = die
 
 
 def after_publishing():
-    real = plain.publish
-    plain.publish = lambda *paths: die(real(*paths))
+    real = file_writer.publish
+    file_writer.publish = lambda *paths: die(real(*paths))
 
 
 def while_the_old_is_cleared():

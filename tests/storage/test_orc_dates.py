@@ -10,7 +10,7 @@ from pyarrow import orc
 
 from tallybook.errors import RunError
 from tallybook.storage import read_all, write
-from tallybook.storage.orc import orc_reading
+from tallybook.storage.formats.orc_footer import orc_reading
 
 DAYS = [dt.date(1, 1, 1), dt.date(1500, 3, 10), dt.date(1582, 10, 4), dt.date(1582, 10, 15), dt.date(1969, 12, 31),
         dt.date(2026, 1, 31), dt.date(9999, 12, 31)]  # fmt: skip
@@ -177,7 +177,7 @@ def test_a_column_name_that_spark_loses_is_refused(refused, place, table, tmp_pa
 
 
 def test_files_elsewhere_tell_no_calendar(monkeypatch, refused, texts, place, table, tmp_path):
-    monkeypatch.setattr("tallybook.storage.scan_columnar._readable_here", lambda paths: False)
+    monkeypatch.setattr("tallybook.storage.formats.columnar._readable_here", lambda paths: False)
     orc.write_table(pa.table({"v": [DAYS[0]]}), tmp_path / "a.orc")
     assert refused(place("orc", tmp_path / "a.orc"), table(v="date")).type == "DataLoadError"
     orc.write_table(pa.table({"v": moments(MOMENTS[-2:])}), tmp_path / "b.orc")

@@ -11,13 +11,12 @@ import pytest
 from pyarrow import orc
 from pyspark.errors import PySparkException
 
-from tallybook.errors import RunError
-from tallybook.model.datasource import CatalogSource, DatabaseOptions, DatabaseSource
+from tallybook.model.datasource import CatalogSource
 from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import parse_raised
-from tallybook.storage import base, read, read_all
+from tallybook.storage import read, read_all, scan
 
 
 def save(path, **columns):
@@ -86,7 +85,7 @@ def test_a_column_missing_in_one_of_the_files(refused, rows, place, table, tmp_p
 
 
 def test_files_elsewhere_are_asked_through_spark(monkeypatch, refused, place, table, tmp_path):
-    monkeypatch.setattr("tallybook.storage.scan_columnar._readable_here", lambda paths: False)
+    monkeypatch.setattr("tallybook.storage.formats.columnar._readable_here", lambda paths: False)
     save(tmp_path / "a [1]/a.parquet", id=[1], note=["x"])
     file = save(tmp_path / "a [1]/b.parquet", id=[2])
     problem = refused(place("parquet", tmp_path / "a \\[1\\]"), table(id="integer", note="string"))
@@ -133,7 +132,7 @@ def test_a_period_must_be_known(refused, place, table, tmp_path):
 
 @pytest.mark.parametrize("searched", [1, 32])
 def test_positions_follow_files_and_rows(monkeypatch, spark, place, table, tmp_path, searched):
-    monkeypatch.setattr(base, "_SEARCHED_FILES", searched)
+    monkeypatch.setattr(scan, "_SEARCHED_FILES", searched)
     names = ["b c%20+é", "a", "z{1}", "m"]
     for number, name in enumerate(sorted(names)):
         save(tmp_path / "orders" / f"{name}.parquet", id=[number * 10 + row for row in range(3)])
@@ -145,12 +144,12 @@ def test_positions_follow_files_and_rows(monkeypatch, spark, place, table, tmp_p
 
 @pytest.mark.parametrize("searched", [1, 32])
 def test_a_file_that_was_not_listed_gets_no_position(monkeypatch, spark, tmp_path, searched):
-    monkeypatch.setattr(base, "_SEARCHED_FILES", searched)
-    columns = [base.FILE, base.NAME, base.ROW]
+    monkeypatch.setattr(scan, "_SEARCHED_FILES", searched)
+    columns = [scan.FILE, scan.NAME, scan.ROW]
     rows = spark.createDataFrame([("b", "b", 0), ("bb", "bb", 1)], columns)
     with pytest.raises(PySparkException) as caught:
         values = {name: sql.name(name) for name in columns}
-        source, values = base.positioned(spark, rows, values, {"a": 0, "b": 1, "c": 2})
+        source, values = scan.positioned(spark, rows, values, {"a": 0, "b": 1, "c": 2})
         source.selectExpr(values[POSITION]).collect()
     assert parse_raised(caught.value) == {"type": "InternalError", "unlisted_file": "bb"}
 
@@ -198,9 +197,3 @@ def test_catalog_tables(spark, rows, refused, table):
     assert refused(location, table(amount="decimal")).type == "SchemaMismatch"
     assert refused(Location(location.source, "no_such_table"), table(id="integer")).type == "DataNotFound"
     assert refused(Location(location.source, "orders_2026-01"), table(id="integer")).type == "DataNotFound"
-
-
-def test_databases_are_not_read_yet(spark, table):
-    source = DatabaseSource(id="erp", type="database", options=DatabaseOptions(url="postgresql://erp"))
-    with pytest.raises(RunError, match="cannot be read yet"):
-        read(spark, Location(source, "orders"), table(id="integer"))

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tallybook.errors import RunError
-from tallybook.storage.parquet import parquet_reading
+from tallybook.storage.formats.parquet_footer import parquet_reading
 
 STATED = b"org.apache.spark.sql.parquet.row.metadata"
 

@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 from tests.runs.kit import contents
 
 from tallybook.errors import Problem, RunError
-from tallybook.storage import plain, publish, write
+from tallybook.storage import file_writer, publish, write
 from tallybook.storage.publish import clear, link_into, locked, sibling
 
 FOREIGN = [".git/HEAD", ".env", "README.txt", "my-budget-2019.csv", "y=2025/thesis.docx", "_SUCCESS", ".DS_Store"]
@@ -72,9 +72,9 @@ def test_what_appears_while_rows_are_computed_is_kept(monkeypatch, save, rows, p
     location = place("csv", tmp_path / "out")
     save(location)
     before = contents(tmp_path)
-    real = plain.stage
+    real = file_writer.stage
     with monkeypatch.context() as patch:
-        patch.setattr(plain, "stage", lambda *a, **k: (real(*a, **k), put(tmp_path / "out", "late.txt"))[0])
+        patch.setattr(file_writer, "stage", lambda *a, **k: (real(*a, **k), put(tmp_path / "out", "late.txt"))[0])
         assert "'late.txt'" in refusal(save, location, run="run-2").message
     assert contents(tmp_path) == before | {"out/late.txt": b"mine: late.txt"}
 

@@ -10,7 +10,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from tallybook.errors import RunError
-from tallybook.storage import Written, commit, write
+from tallybook.storage import Written, write
+from tallybook.storage.formats import delta_commit
 
 SCHEMA = "id bigint, amount decimal(18,6), note string, day date, at timestamp, paid boolean"
 
@@ -78,7 +79,7 @@ def test_files_of_an_attempt_that_died_are_never_seen(monkeypatch, save, rows, p
     location = place("delta", tmp_path / "t")
     save([(1,)], location)
     with monkeypatch.context() as patch:
-        patch.setattr(commit, "_commit", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        patch.setattr(delta_commit, "_commit", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             save([(2,), (3,)], location, mode="append", run="run-2")
     orphans = set((tmp_path / "t" / f"{run_id('run-2')}-5").rglob("*.parquet"))
@@ -93,14 +94,14 @@ def test_files_of_an_attempt_that_died_are_never_seen(monkeypatch, save, rows, p
 def test_another_commit_in_between(monkeypatch, save, rows, place, table, tmp_path, mode):
     location = place("delta", tmp_path / "t")
     save([(1,)], location)
-    real, others = commit.stage, [2]
+    real, others = delta_commit.stage, [2]
 
     def stage(*arguments):
         parts = real(*arguments)
         write_deltalake(tmp_path / "t", pa.table({"id": others}), mode="append")
         return parts
 
-    monkeypatch.setattr(commit, "stage", stage)
+    monkeypatch.setattr(delta_commit, "stage", stage)
     assert save([(3,)], location, mode=mode, run="run-2").version == 2
     expected = [(3,)] if mode == "overwrite" else [(1,), (2,), (3,)]
     assert sorted(rows(location, table(id="integer"))) == expected
@@ -108,13 +109,13 @@ def test_another_commit_in_between(monkeypatch, save, rows, place, table, tmp_pa
 
 def test_another_run_creates_the_table_in_between(monkeypatch, save, rows, place, table, tmp_path):
     location = place("delta", tmp_path / "t")
-    real = commit.stage
+    real = delta_commit.stage
 
     def stage(*arguments):
         write_deltalake(tmp_path / "t", pa.table({"id": [1]}))
         return real(*arguments)
 
-    monkeypatch.setattr(commit, "stage", stage)
+    monkeypatch.setattr(delta_commit, "stage", stage)
     assert "already there" in refusal(save, [(2,)], location, mode="error")
     assert rows(location, table(id="integer")) == [(1,)]
 

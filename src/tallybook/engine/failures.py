@@ -24,7 +24,7 @@ from tallybook.operations.schema import SourceTable
 from tallybook.rows.raising import parse_raised
 from tallybook.rows.system import select_columns
 from tallybook.storage.damage import failed_read
-from tallybook.storage.diagnose import diagnose, diagnose_csv
+from tallybook.storage.diagnose import diagnose, diagnose_file
 from tallybook.storage.failure import SPARK_ERRORS, causes, is_csv_fault, lost_process, reason, refused_colon
 from tallybook.storage.files import condition, plain
 from tallybook.text import shortened
@@ -113,7 +113,7 @@ def _damage(error: Exception, pipeline: Pipeline) -> Problem | None:
         return None
     problem, file = found
     if is_csv_fault(error):
-        problem = diagnose_csv(pipeline.spark, file, places) or problem
+        problem = diagnose_file(pipeline.spark, file, places) or problem
     return _of_loading(problem, pipeline, {s for place, s in reads if file.startswith(plain(place.target))})
 
 

@@ -14,7 +14,7 @@ from tallybook.engine.plan import Plan
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
 from tallybook.operations.schema import SourceTable
-from tallybook.storage.fingerprint import size_here
+from tallybook.storage.fingerprint import local_size
 from tallybook.storage.read import read_all
 
 _OPENED_AT_ONCE = 8
@@ -84,7 +84,7 @@ class LocatedTables:
         return parts or [self.period.identifier]
 
     def is_small(self, source: SourceTable) -> bool:
-        sizes = [size_here(place) for place in self.locations[source]]
+        sizes = [local_size(place) for place in self.locations[source]]
         return all(size is not None for size in sizes) and sum(filter(None, sizes)) <= _SMALL_BYTES
 
     @property

@@ -1,4 +1,4 @@
-"""A resolved place: what a resolver finds and a reader or writer reaches."""
+"""A location: what a resolver finds, and where a format reads or writes rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def local_target(target: str) -> str | None:
 
 
 ABSENT = -1
-"""In place of the version of a Delta table that does not exist: a run that found none reads none."""
+"""The version of a table that does not exist: a run that found no table when it was planned reads none."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Location:
     target: str
     """An absolute path or url for files (`path_prefix` included), a qualified name for tables."""
     period: str | None = None
-    """The identifier of the period it was rendered for; None when one place serves all periods."""
+    """The identifier of the period it was rendered for; None if one location serves all periods."""
     resolver: str | None = None
     rule: str | None = None
     on_missing: Literal["fail", "empty"] = "fail"
     version: int | None = None
-    """The version of a Delta table to read; None for the latest, ABSENT if there was no table at plan time."""
+    """The version of a table to read; None for the latest, ABSENT if there was no table at plan time."""
 
     def __str__(self) -> str:
         pinned = f" at version {self.version}" if self.version not in (None, ABSENT) else ""

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from tallybook.errors import Problem
 from tallybook.model.base import Entity, Id, Text
 from tallybook.model.columns import ALIASES, RESERVED, ColumnType
-from tallybook.model.datasource import Delimiter, FileFormat
+from tallybook.model.datasource import Delimiter, FileFormat, FileOptions, FileSource, format_of_path
 
 Mode = Literal["overwrite", "append", "error"]
 
@@ -32,6 +32,13 @@ class PlaceToWrite(Entity):
     delimiter: Delimiter = ","
     has_header: bool = True
     null_value: Text = ""
+
+    def source(self, path: str) -> FileSource:
+        """The datasource of an output to a path that was rendered from this one."""
+        options = FileOptions(
+            path_prefix=".", delimiter=self.delimiter, has_header=self.has_header, null_value=self.null_value
+        )
+        return FileSource(id="location", type=self.format or format_of_path(path), options=options)
 
 
 def _as_location(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tallybook.errors import Problem
-from tallybook.model.datasource import DataSource, FileSource, storage_kind
+from tallybook.model.datasource import DataSource
 from tallybook.project.check_result import CheckResult
 
 
@@ -18,13 +18,11 @@ def check_datasources(checked: CheckResult) -> Iterator[Problem]:
 
 
 def _useless_credential(source: DataSource) -> tuple[str, str] | None:
-    if isinstance(source, FileSource):
-        if storage_kind(source.options.path_prefix) is not None:
-            return None
-        return (
-            f"'credential_ref' has no use for files at '{source.options.path_prefix}'",
-            "it opens urls of s3, s3a, abfs and abfss; for others leave it out and configure Spark",
-        )
-    if source.type == "spark_catalog":
+    if source.uses_credential:
+        return None
+    if source.path_prefix is None:
         return "'credential_ref' has no use for tables of the session's catalog", "leave it out and configure Spark"
-    return None
+    return (
+        f"'credential_ref' has no use for files at '{source.path_prefix}'",
+        "it opens urls of s3, s3a, abfs and abfss; for others leave it out and configure Spark",
+    )

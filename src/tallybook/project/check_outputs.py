@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from tallybook.errors import Problem, RunError, did_you_mean
 from tallybook.model.columns import UNKNOWN
-from tallybook.model.datasource import FileSource, format_of, names_one_file
+from tallybook.model.datasource import DataSource
+from tallybook.model.location import Location
 from tallybook.operations.publication import Destination, Publication
 from tallybook.project.bind import BoundProject
 from tallybook.project.check_result import CheckResult
@@ -15,7 +16,7 @@ from tallybook.project.dataset_versions import DatasetVersions, registered_datas
 from tallybook.project.entities import Part
 from tallybook.project.load import ProjectEntry
 from tallybook.resolve.destination import path_to_write, table_to_write
-from tallybook.resolve.overlap import Area, area
+from tallybook.resolve.overlap import Area, area_of
 from tallybook.resolve.render import check_template, symbolic
 
 
@@ -57,10 +58,10 @@ def check_outputs(bound: BoundProject, entry: ProjectEntry, checked: CheckResult
 
 @dataclass(frozen=True)
 class Writes:
-    """An output and the place it writes to."""
+    """An output, its datasource, and the area it writes to."""
 
     output: Publication
-    format: str
+    source: DataSource
     area: Area
 
 
@@ -78,11 +79,12 @@ def collision(later: Writes, earlier: Iterable[Writes]) -> Problem | None:
     """
     for other in earlier:
         relation = later.area.relation(other.area)
-        if relation is None or (relation == "is" and later.output.mode == "append" and later.format == other.format):
+        same = relation == "is" and later.source.type == other.source.type
+        if relation is None or (same and later.output.mode == "append"):
             continue
         of_other = f"operation {other.output.seq} '{other.output.name}'"
         hint = "give each output a place of its own"
-        if relation == "is" and later.format == other.format and not names_one_file(later.format, later.area.name):
+        if same and not later.source.is_one_file(later.area.name):
             hint += "; or let this one add its rows with `mode: append`"
         return Problem("InvalidDestination", f"the output writes to {_SHARED[relation]} {of_other}", hint)
     return None
@@ -98,43 +100,37 @@ def _check_place(
     if input is None or both or not template.strip() or check_template(template):
         return
     path = symbolic(template, input.table.name, input.dataset.id)
-    source = checked.definitions.datasources.get(destination.datasource_id or "")
+    source = _source(destination, checked)
+    if source is None:
+        return
     try:
-        if destination.location is not None:
-            found = area(path_to_write(path, root))
-        elif source is None:
-            return
-        elif isinstance(source.entity, FileSource):
-            found = area(table_to_write(source.entity, path, root))
-        else:
-            found = Area(source.entity.id, (path,))
+        is_path = destination.location is not None
+        target = path_to_write(path, root) if is_path else table_to_write(source, path, root)
     except RunError as error:
         yield error.problem
         return
-    writes = Writes(output, _format(destination, checked) or "", found)
+    writes = Writes(output, source, area_of(Location(source, target)))
     if problem := collision(writes, earlier):
         yield problem
     earlier.append(writes)
 
 
-def _format(destination: Destination, checked: CheckResult) -> str | None:
-    """The format of a destination; None when its datasource is not known."""
+def _source(destination: Destination, checked: CheckResult) -> DataSource | None:
+    """The datasource of a destination; None if it is not known."""
     if destination.location is not None:
-        return destination.location.format or format_of(destination.location.path)
+        return destination.location.source(destination.location.path)
     source = checked.definitions.datasources.get(destination.datasource_id or "")
-    return None if source is None else source.entity.type
+    return None if source is None else source.entity
 
 
 def _check_history(destination: Destination, here: Part, checked: CheckResult) -> Iterator[Problem]:
     """A registered dataset version reads its own rows forever, which only a format that keeps its versions can do."""
-    format = _format(destination, checked)
-    if format is None:
-        return
-    if format != "delta":
+    source = _source(destination, checked)
+    if source is not None and not source.keeps_versions:
         yield here.problem(
             () if destination.location is None else ("location",),
             "InvalidDestination",
-            f"the output is registered as a dataset, but {format} keeps no older versions of its rows",
+            f"the output is registered as a dataset, but {source.type} keeps no older versions of its rows",
             "write to a datasource of type delta or to a location with `format: delta`, or leave out "
             "`register_as_dataset`",
         )

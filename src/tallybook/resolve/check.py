@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from tallybook.errors import Problem, did_you_mean
-from tallybook.model.datasource import DataSource, FileSource
+from tallybook.model.datasource import DataSource
 from tallybook.model.period import Calendar
 from tallybook.model.resolver import ANY_LEVEL, PathStrategy, Rule
 from tallybook.resolve.render import check_fit, check_template
@@ -40,7 +40,7 @@ def _check_source(rule: Rule, datasources: Mapping[str, DataSource]) -> Iterator
         hint = did_you_mean(strategy.datasource_id, datasources)
         message = f"there is no datasource '{strategy.datasource_id}'"
         yield Problem("DataSourceNotFound", message, hint=hint, path="strategy.datasource_id")
-    elif isinstance(strategy, PathStrategy) and not isinstance(source, FileSource):
+    elif isinstance(strategy, PathStrategy) and source.path_prefix is None:
         message = f"datasource '{source.id}' ({source.type}) has tables, not paths"
         yield Problem("InvalidArguments", message, hint="use `type: table` with `table`", path="strategy.type")
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tallybook.errors import RunError, fail
-from tallybook.model.datasource import FileSource
+from tallybook.model.datasource import DataSource
 from tallybook.model.location import local_target
-from tallybook.resolve.locate import is_relative, path_target
+from tallybook.resolve.locate import is_relative, path_target, table_target
 
 _OUTSIDE = "write a place outside as an absolute path: in `location`, or in the `path_prefix` of a datasource"
 _NOT_IN_A_NAME = re.compile(r"[/\\%\x00-\x1f\x7f]")
@@ -49,9 +49,11 @@ def place_to_write(target: str, *limits: Limit) -> str:
     return str(real)
 
 
-def table_to_write(source: FileSource, table: str, root: Path) -> str:
-    """The place of a table of a datasource of files: below the datasource's prefix."""
-    prefix = source.options.path_prefix
+def table_to_write(source: DataSource, table: str, root: Path) -> str:
+    """The target of an output to a table of a datasource; in a datasource of files a path below the prefix."""
+    prefix = source.path_prefix
+    if prefix is None:
+        return table_target(source, table, None, root)
     name = f"the prefix '{prefix}' of datasource '{source.id}'"
     target, folder = _joined(table, root, prefix), path_target(prefix, root)
     if local_target(target) is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from unicodedata import category
 
 from tallybook.errors import RunError, did_you_mean, fail
-from tallybook.model.datasource import DataSource, FileSource
+from tallybook.model.datasource import DataSource
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 """Two letters at least: `C:` is a drive."""
@@ -65,9 +65,9 @@ def is_relative(path: str) -> bool:
 
 def table_target(source: DataSource, table: str, schema: str | None, root: Path) -> str:
     """The qualified name of a table; in a datasource of files a table is the folder or file of that name."""
-    if isinstance(source, FileSource):
-        return path_target(f"{schema}/{table}" if schema else table, root, source.options.path_prefix)
-    within = schema or source.options.schema_
+    if source.path_prefix is not None:
+        return path_target(f"{schema}/{table}" if schema else table, root, source.path_prefix)
+    within = schema or source.default_schema
     return f"{within}.{table}" if within else table
 
 

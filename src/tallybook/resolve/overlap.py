@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-from tallybook.model.location import is_hidden, local_target
+from tallybook.model.location import Location, is_hidden, local_target
 
 Relation = Literal["is", "contains", "is inside"]
 Segment = str | re.Pattern[str]
@@ -78,6 +78,13 @@ def area(target: str) -> Area:
         return Area("", _split(os.path.realpath(local)))
     store, path = _store(target)
     return Area(store, _split(posixpath.normpath(path)))
+
+
+def area_of(location: Location) -> Area:
+    """The area that an output to a location takes; a table of a datasource without paths is an area of its own."""
+    if location.source.path_prefix is None:
+        return Area(location.source.id, (location.target,))
+    return area(location.target)
 
 
 def areas_read(pattern: str) -> Iterator[Area]:

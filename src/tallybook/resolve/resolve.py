@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from tallybook.errors import fail
-from tallybook.model.datasource import DataSource, FileSource
+from tallybook.model.datasource import DataSource
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
 from tallybook.model.resolver import PathStrategy, Resolver, Rule, Strategy
@@ -57,9 +57,9 @@ def _target(strategy: Strategy, source: DataSource, rendered: Callable[[str], st
     if not isinstance(strategy, PathStrategy):
         schema = rendered(strategy.schema_) if strategy.schema_ else None
         return table_target(source, rendered(strategy.table), schema, root)
-    if not isinstance(source, FileSource):
+    if source.path_prefix is None:
         raise fail("InvalidArguments", f"datasource '{source.id}' ({source.type}) has tables, not paths")
-    return path_target(rendered(strategy.path), root, source.options.path_prefix)
+    return path_target(rendered(strategy.path), root, source.path_prefix)
 
 
 def _refuse_double_reading(locations: Sequence[Location], rule: Rule) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import TypeAdapter
 
 from tallybook.model.dataset import Dataset
-from tallybook.model.datasource import DataSource, FileOptions, FileSource, format_of
+from tallybook.model.datasource import DEFAULT_FORMAT, DataSource, FileOptions, FileSource
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
 from tallybook.model.resolver import Resolver
@@ -18,11 +18,11 @@ from tallybook.model.state import Json, Registration
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable
 from tallybook.resolve.destination import path_to_write, sandbox_place, table_to_write
-from tallybook.resolve.locate import table_target, usable_source
+from tallybook.resolve.locate import usable_source
 from tallybook.resolve.pick import pick_resolver
 from tallybook.resolve.render import render
 from tallybook.resolve.resolve import resolve
-from tallybook.storage.delta import current_version
+from tallybook.storage.fingerprint import current_version
 
 _DATASOURCE: TypeAdapter[DataSource] = TypeAdapter(DataSource)
 
@@ -72,8 +72,8 @@ class Locations:
         if self.sandbox is None:
             return destination
         source = destination.source
-        if not isinstance(source, FileSource):
-            source = FileSource(id=source.id, type="parquet", options=FileOptions(path_prefix="."))
+        if source.path_prefix is None:
+            source = FileSource(id=source.id, type=DEFAULT_FORMAT, options=FileOptions(path_prefix="."))
         name = f"{output.seq}-{PurePosixPath(destination.target).name}"
         place = sandbox_place(self.sandbox, self.root, self.project, self.period.identifier, name)
         return Location(source, place)
@@ -89,16 +89,9 @@ class Locations:
             assert destination.datasource_id is not None and destination.table is not None
             source = usable_source(destination.datasource_id, self.datasources, self.root)
             table = rendered(destination.table)
-            if isinstance(source, FileSource):
-                return Location(source, table_to_write(source, table, self.root))
-            return Location(source, table_target(source, table, None, self.root))
-        place = destination.location
-        path = rendered(place.path)
-        options = FileOptions(
-            path_prefix=".", delimiter=place.delimiter, has_header=place.has_header, null_value=place.null_value
-        )
-        files = FileSource(id="location", type=place.format or format_of(path), options=options)
-        return Location(files, path_to_write(path, self.root))
+            return Location(source, table_to_write(source, table, self.root))
+        path = rendered(destination.location.path)
+        return Location(destination.location.source(path), path_to_write(path, self.root))
 
 
 def registered_locations(registrations: Iterable[Registration]) -> dict[tuple[str, int], Location]:

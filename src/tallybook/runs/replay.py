@@ -17,7 +17,7 @@ from tallybook.engine.plan import Plan
 from tallybook.engine.tables import LocatedTables
 from tallybook.errors import ProblemError, RunError, fail
 from tallybook.model.columns import ROW_ID
-from tallybook.model.datasource import DataSource, FileOptions, FileSource
+from tallybook.model.datasource import DEFAULT_FORMAT, DataSource, FileOptions, FileSource
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar
 from tallybook.model.run import OutputResult, Run
@@ -140,11 +140,11 @@ class _Again(Listener):
         self.comparisons.append(comparison)
 
     def _scratch(self, output: Publication) -> DataSource:
-        """The destination's own format where that is files: CSV, for one, cannot tell an empty text from NULL."""
+        """The destination's own format where that is plain files: CSV, for one, cannot tell an empty text from NULL."""
         source = self.plan.destinations[output.seq].source
-        if isinstance(source, FileSource) and source.type != "delta":
+        if source.path_prefix is not None and not source.keeps_versions:
             return source
-        return FileSource(id="scratch", type="parquet", options=FileOptions(path_prefix=str(self.folder)))
+        return FileSource(id="scratch", type=DEFAULT_FORMAT, options=FileOptions(path_prefix=str(self.folder)))
 
     def _written_later(self, result: OutputResult) -> str | None:
         """Names what wrote to the same place after the run did, where the format keeps no history."""

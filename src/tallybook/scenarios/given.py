@@ -10,7 +10,7 @@ from tallybook.engine.local import GivenRows, Key
 from tallybook.errors import ProblemError
 from tallybook.model.columns import PERIOD, VALIDITY_COLUMNS, ColumnType
 from tallybook.model.dataset import Table
-from tallybook.model.datasource import FileOptions, FileSource, format_of
+from tallybook.model.datasource import FileOptions, FileSource, format_of_path
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
 from tallybook.model.resolver import ANY_LEVEL, Resolver
@@ -51,7 +51,7 @@ class GivenData:
         return tuple(read_given(name, row.get(name), type) for name, type in columns.items())
 
     def _location(self, given: FileRows) -> Location:
-        source = FileSource(id="scenario", type=format_of(given.file), options=FileOptions(path_prefix="."))
+        source = FileSource(id="scenario", type=format_of_path(given.file), options=FileOptions(path_prefix="."))
         return Location(source, path_target(given.file, self.case.scope.definitions.root), self.period.identifier)
 
     def periods(self) -> dict[Key, list[str]]:

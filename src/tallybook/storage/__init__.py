@@ -1,8 +1,9 @@
-"""Where rows lie: reading them checked and typed, writing them in one step."""
+"""Reads rows from a location, checked and typed, and writes rows to a location in one step."""
 
 from tallybook.storage.diagnose import diagnose
+from tallybook.storage.output import WriteMode
 from tallybook.storage.read import read, read_all
 from tallybook.storage.stage import Written
-from tallybook.storage.write import WriteMode, write
+from tallybook.storage.write import write
 
 __all__ = ["WriteMode", "Written", "diagnose", "read", "read_all", "write"]

@@ -1,6 +1,6 @@
 """What the `credential_ref` of a datasource opens: settings of Spark's file systems, and options of delta-rs.
 
-The secret is read when a place is opened. It goes into the options of single reads and writes, so the session's own
+The secret is read when a location is opened. It goes into the options of single reads and writes, so the session's own
 settings, which others may look at, do not have it.
 """
 
@@ -22,7 +22,7 @@ from tallybook.secrets import read_secret
 
 
 def reader(spark: SparkSession, location: Location) -> DataFrameReader:
-    """A reader that may enter the place. Every read of files begins with it."""
+    """A reader with the credential of a location. Every read of files begins with it."""
     return spark.read.options(**spark_options(location))
 
 
@@ -69,7 +69,7 @@ _STORES = {
 
 
 def _store(location: Location) -> _ObjectStore | None:
-    """The object store a place is in, if its datasource has a credential for it."""
+    """The object store a location is in, if its datasource has a credential for it."""
     if location.source.credential_ref is None:
         return None
     return _STORES.get(storage_kind(location.target) or "")

@@ -12,11 +12,10 @@ from tallybook.errors import Problem
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.rows import sql
-from tallybook.storage.base import FILE, ROW, START, Field, Scan, fields_of, quoted
-from tallybook.storage.credentials import reader
-from tallybook.storage.csv_layout import find_fault
-from tallybook.storage.files import as_pattern, list_files, plain
-from tallybook.storage.read import agrees_with_folder, converted, scan
+from tallybook.storage.files import plain
+from tallybook.storage.formats import format_of
+from tallybook.storage.read import agrees_with_folder, converted
+from tallybook.storage.scan import FILE, ROW, START, Field, Scan, fields_of, quoted
 from tallybook.storage.types import wanted
 
 _ID, _FIRST = map(sql.internal, ("id", "first"))
@@ -31,7 +30,8 @@ def diagnose(spark: SparkSession, raised: dict[str, Any], reads: Iterable[tuple[
         if (location.target, table.name) == (raised.get("location"), raised.get("table")):
             fields = fields_of(table)
             field = next(f for f in fields if f.name == raised["column"])
-            scans = [s for s in scan(spark, location, fields, 0) if field.physical in s.types]
+            scans = format_of(location).scan(spark, location, fields, 0)
+            scans = tuple(found for found in scans if field.physical in found.types)
             offenders = [row for found in scans for row in _offenders(found, field, whole_row)][:_SHOWN]
             if offenders:
                 return _problem(location, table, field, offenders, whole_row=whole_row)
@@ -40,17 +40,11 @@ def diagnose(spark: SparkSession, raised: dict[str, Any], reads: Iterable[tuple[
     return Problem("DataLoadError", f"table '{raised.get('table')}': {said}: {value}")
 
 
-def diagnose_csv(spark: SparkSession, path: str, locations: Iterable[Location]) -> Problem | None:
-    """The problem of a CSV file that Spark's parser gave up, given the places that the failed job was reading; None if
+def diagnose_file(spark: SparkSession, path: str, locations: Iterable[Location]) -> Problem | None:
+    """The problem of a file that Spark's parser gave up, given the locations that the failed job was reading; None if
     the file is no longer there."""
-    for location in locations:
-        listed = list_files(reader(spark, location), as_pattern(location)) if location.source.type == "csv" else ()
-        file = next((url for url in listed if plain(url) == path), None)
-        if file is not None:
-            fault = find_fault(spark, location, file)
-            message = f"{path} has a line with far more fields than its header, or than the table has columns"
-            return fault.problem if fault else Problem("DataLoadError", message, _ROW_HINTS["csv"])
-    return None
+    problems = (format_of(location).parser_fault(spark, location, path) for location in locations)
+    return next(filter(None, problems), None)
 
 
 def _offenders(found: Scan, field: Field, whole_row: bool) -> list[Row]:
@@ -93,23 +87,17 @@ def _numbered(found: Scan) -> DataFrame:
 
 def _problem(location: Location, table: Table, field: Field, offenders: list[Row], *, whole_row: bool) -> Problem:
     listed = "; ".join(
-        _place(location, row) + ": " + ("NULL" if row.shown is None else f"'{row.shown}'") for row in offenders
+        _where(location, row) + ": " + ("NULL" if row.shown is None else f"'{row.shown}'") for row in offenders
     )
     if whole_row:
         message = f"rows of table '{table.name}' cannot be read: {listed}"
-        return Problem("DataLoadError", message, hint=_ROW_HINTS.get(location.source.type))
+        return Problem("DataLoadError", message, hint=format_of(location).row_hint)
     message = f"column '{field.physical}' of table '{table.name}' is {field.type} and cannot take {listed}"
     return Problem(
         "DataLoadError", message, hint=f"it wants {wanted(field.type)}" + ("" if field.nullable else ", never NULL")
     )
 
 
-_ROW_HINTS = {
-    "csv": "each line must have as many fields as the header, or as the table has columns where there is no header",
-    "json": "each line must be one JSON object",
-}
-
-
-def _place(location: Location, row: Row) -> str:
+def _where(location: Location, row: Row) -> str:
     where = plain(row.file) if row.file else str(location)
     return where if row.row is None else f"{where} row {row.row + 1}"

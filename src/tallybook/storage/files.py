@@ -1,4 +1,4 @@
-"""Which files a place has, and which of them have the same columns."""
+"""Which files a location has, and how their paths are written."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from urllib.parse import unquote
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader
 
+from tallybook.errors import fail
 from tallybook.model.datasource import FileOptions
 from tallybook.model.location import Location
-from tallybook.storage.base import local_path
+from tallybook.storage.scan import local_path
 
 GLOB = frozenset("\\[]{}*?")
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
+_MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
+"""The first bytes of compressed files, by the end of their names."""
 
 
 def list_files(reader: DataFrameReader, path: str, *, below: bool = False) -> tuple[str, ...]:
@@ -53,12 +56,12 @@ def exactly(path: str) -> str:
 
 
 def is_pattern(location: Location) -> bool:
-    """Whether a place stands for whatever fits it."""
+    """True if the path of a location is a glob pattern."""
     return not GLOB.isdisjoint(literal_and_pattern(location)[1])
 
 
 def as_pattern(location: Location) -> str:
-    """A place in the form Spark's readers take."""
+    """The path of a location in the form Spark's readers take."""
     literal, pattern = literal_and_pattern(location)
     return exactly(literal) + pattern
 
@@ -66,8 +69,8 @@ def as_pattern(location: Location) -> str:
 def literal_and_pattern(location: Location) -> tuple[str, str]:
     """A target in two: what means itself, and what may be a pattern.
 
-    What is there under the very name that is written is meant by it. So a workspace may lie in `Budget [final]`, and a
-    rule in it may still ask for `*.csv`.
+    If something exists under the exact name, that is what the name means. So a workspace may be in `Budget [final]`,
+    and a rule in it may still ask for `*.csv`.
     """
     local = local_path(location)
     if local is None:
@@ -84,6 +87,23 @@ def file_options(location: Location) -> FileOptions:
     if not isinstance(options, FileOptions):
         raise TypeError(f"{location} has no files")
     return options
+
+
+def check_compression(files: Iterable[str]) -> None:
+    """Raises DataLoadError for a local file that is not compressed as its name says.
+
+    Spark may find no rows in it instead of failing.
+    """
+    for file in files:
+        path = Path(plain(file))
+        magic = _MAGIC.get(path.suffix)
+        if magic is None or not file.startswith("file:") or not path.is_file():
+            continue
+        with path.open("rb") as opened:
+            first = opened.read(len(magic))
+        if first and first != magic:
+            message = f"{path} is not compressed in the way its name says ({path.suffix})"
+            raise fail("DataLoadError", message, hint="rename the file, or replace it with a good copy")
 
 
 def condition(error: Exception) -> str | None:

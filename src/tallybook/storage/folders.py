@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 
 from tallybook.errors import fail
 from tallybook.model.location import Location, is_hidden
-from tallybook.storage.base import local_path
 from tallybook.storage.credentials import reader
 from tallybook.storage.files import GLOB, as_pattern, is_pattern, list_files, literal_and_pattern, plain
+from tallybook.storage.scan import local_path
 
 _SHOWN = 5
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
@@ -27,7 +27,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
 def local_files(location: Location) -> list[Path] | None:
-    """The data files of a place, sorted; None if it is a pattern or not on this machine's file system."""
+    """The data files of a location, sorted; None if it is a pattern or not on this machine's file system."""
     local = local_path(location)
     if local is None or is_pattern(location) or not os.path.exists(local):  # noqa: PTH110  # never raises
         return None
@@ -48,8 +48,8 @@ def visible(location: Location, files: Iterable[str]) -> tuple[str, ...]:
 
 
 def check_layout(spark: SparkSession, location: Location) -> None:
-    """Raises DataLoadError if Spark would leave out some files of a place, or could not tell the columns in its folder
-    names."""
+    """Raises DataLoadError if Spark would leave out some files of a location, or could not tell the columns in its
+    folder names."""
     files = local_files(location)
     if files is not None:
         root = Path(local_path(location) or "")
@@ -77,7 +77,7 @@ def _check_colons(files: Iterable[Path]) -> None:
 
 
 def folder_values(location: Location, path: str) -> dict[str, str | None]:
-    """The columns that the folders of a file of a place name, with their values."""
+    """The columns that the folders of a file name, below the location, with their values."""
     below = _parts(quote(path, safe=":/"))[len(_root(location)) : -1]
     named = (folder.partition("=") for folder in below if _column(folder))
     return {unquote(name): None if value == _NULL_FOLDER else unquote(value) for name, _, value in named}
@@ -145,7 +145,7 @@ def _refuse_pipe(path: Path) -> None:
 
 
 def _root(location: Location) -> tuple[str, ...]:
-    """The parts of a place's path; of a pattern with braces, those of its deepest alternative."""
+    """The parts of a location's path; of a pattern with braces, those of its deepest alternative."""
     literal, pattern = literal_and_pattern(location)
     while (expanded := _BRACES.sub(lambda found: max(found[1].split(","), key=_depth), pattern)) != pattern:
         pattern = expanded

@@ -22,11 +22,11 @@ class Guard:
     rivals: tuple[str, ...] = ()
     """Runs that began to append the same rows and may not be dead. If one has written by now, nothing is appended."""
 
-    def refuse_rival(self, rival: str, place: str) -> NoReturn:
+    def refuse_rival(self, rival: str, target: str) -> NoReturn:
         """Refuses to append beside the rows of a rival."""
         raise fail(
             "AlreadyAppended",
-            f"run {rival}, which was declared dead, has appended to {place} after this run began",
+            f"run {rival}, which was declared dead, has appended to {target} after this run began",
             hint=f"`tallybook runs {rival}` shows it; start a new run, or with --again to append once more",
         )
 

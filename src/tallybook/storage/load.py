@@ -1,4 +1,4 @@
-"""A Spark reader for all files of a place or some of them, with the columns that are in folder names."""
+"""A Spark reader for all files of a location or some of them, with the columns that are in folder names."""
 
 from __future__ import annotations
 
@@ -22,24 +22,23 @@ _FILE_OF_VALUES = sql.internal("file of values")
 def load(
     spark: SparkSession,
     location: Location,
+    format: str,
     columns: T.StructType,
     options: Mapping[str, str | bool],
     paths: Sequence[str] | None = None,
-    *,
-    format: str | None = None,
 ) -> tuple[DataFrame, tuple[str, ...]]:
     """Returns the rows of a location, or of some of its files, and the columns that are in folder names (`year=2026/`).
 
-    Those are read as text: Spark's guess would make 1 of `01`.
+    `format` is a name of Spark's. Columns in folder names are read as text: Spark's guess would make 1 of `01`.
     """
-    files = reader(spark, location).format(format or location.source.type).options(**options)
-    places = [as_pattern(location)] if paths is None else [exactly(path) for path in paths]
+    files = reader(spark, location).format(format).options(**options)
+    targets = [as_pattern(location)] if paths is None else [exactly(path) for path in paths]
     if paths is not None and not is_pattern(location):
         files = files.option("basePath", location.target)
-    frame = files.schema(columns).load(places)
+    frame = files.schema(columns).load(targets)
     partitions = tuple(name for name in frame.columns if name not in columns.names)
     if partitions:
-        frame = files.schema(T.StructType([*columns.fields, *texts(partitions)])).load(places)
+        frame = files.schema(T.StructType([*columns.fields, *texts(partitions)])).load(targets)
     return frame, partitions
 
 

@@ -1,21 +1,18 @@
-"""Rows that say no period: the temporal filter leaves them out of every run, so somebody must be told."""
+"""Counts rows without a period: the temporal filter leaves them out of every run, so a run warns of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import pyarrow as pa
-from pyarrow import parquet as pq
 from pyspark.sql import SparkSession
 
 from tallybook.model.columns import PERIOD
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
-from tallybook.storage.base import Field, Scan, fields_of, quoted
 from tallybook.storage.files import plain
-from tallybook.storage.read import scan
-
-_SPACE = 0x20
+from tallybook.storage.formats import Format, format_of
+from tallybook.storage.scan import Field, Scan, fields_of, quoted
 
 
 def rows_without_period(spark: SparkSession, locations: Sequence[Location], table: Table) -> int:
@@ -26,36 +23,24 @@ def rows_without_period(spark: SparkSession, locations: Sequence[Location], tabl
     Parquet files mostly show that there are none; then there is no job.
     """
     field = next(each for each in fields_of(table) if each.name == PERIOD)
-    scans = [found for location in locations for found in scan(spark, location, [field], 0)]
-    return sum(_count(found, field) for found in scans if field.physical in found.types and not _filled(found, field))
+    return sum(
+        _count(scan, field)
+        for location in locations
+        for scan in format_of(location).scan(spark, location, [field], 0)
+        if field.physical in scan.types and not _never_blank(format_of(location), scan, field)
+    )
 
 
-def _count(found: Scan, field: Field) -> int:
+def _count(scan: Scan, field: Field) -> int:
     period = quoted(field.physical)
-    return found.frame.select(period).where(period.isNull() | period.rlike(r"^\s*$")).count()
+    return scan.frame.select(period).where(period.isNull() | period.rlike(r"^\s*$")).count()
 
 
-def _filled(found: Scan, field: Field) -> bool:
-    """True if the statistics of local Parquet files show that every value begins with a visible character."""
-    if field.physical in found.text:
+def _never_blank(format: Format, scan: Scan, field: Field) -> bool:
+    """True if the statistics of all files show that there is a period in every row."""
+    if field.physical in scan.text:
         return False
     try:
-        return all(_filled_file(plain(file), field.physical) for file in found.files)
+        return all(format.never_blank(plain(file), field.physical) for file in scan.files)
     except (pa.ArrowException, OSError):
         return False
-
-
-def _filled_file(path: str, column: str) -> bool:
-    footer = pq.read_metadata(path)
-    index = next((i for i in range(footer.num_columns) if footer.schema.column(i).path == column), None)
-    if index is None:
-        return False
-    found = (footer.row_group(group).column(index).statistics for group in range(footer.num_row_groups))
-    return all(
-        each is not None
-        and each.has_null_count
-        and each.null_count == 0
-        and each.has_min_max
-        and each.min_raw[:1] > bytes([_SPACE])
-        for each in found
-    )

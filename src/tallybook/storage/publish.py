@@ -1,4 +1,4 @@
-"""Puts a finished file or folder in its place in one step, on a local file system.
+"""Makes a finished file or folder visible at its target in one step, on a local file system.
 
 What belongs to a write under way is hidden next to the target: a lock, and folders whose names carry the run and the
 operation. They are touched only while the lock is held, so a folder found there then was left by a killed run. Nothing
@@ -31,7 +31,7 @@ _OF_SPARK = re.compile(r"part-\d+-[^/]*|_SUCCESS|_temporary|\.[^/]+\.crc")
 
 
 def sibling(target: Path, name: str) -> Path:
-    """A hidden place next to the target, on the same file system."""
+    """A hidden path next to the target, on the same file system."""
     return target.with_name(f".{target.name}.tallybook-{name}")
 
 
@@ -64,7 +64,7 @@ def locked(target: Path) -> Iterator[None]:
 
 
 def publish(ready: Path, target: Path) -> None:
-    """Put a finished file or folder in the target's place; a reader sees all of the old or all of the new.
+    """Replaces the target with a finished file or folder; a reader sees all of the old or all of the new.
 
     Where the file system cannot exchange two names, the old folder steps aside first: for a moment there is nothing,
     and after a kill in that moment the next write brings it back.

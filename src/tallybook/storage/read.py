@@ -8,7 +8,7 @@ read nor checked.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -24,13 +24,8 @@ from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import raising
-from tallybook.storage.base import Field, Scan, fields_of, quoted
-from tallybook.storage.catalog import scan_table
-from tallybook.storage.csv_files import csv_options, scan_csv
-from tallybook.storage.delta import scan_delta
-from tallybook.storage.files import plain
-from tallybook.storage.json_files import JSON_OPTIONS, scan_json
-from tallybook.storage.scan_columnar import scan_columnar
+from tallybook.storage.formats import format_of
+from tallybook.storage.scan import Field, Scan, fields_of, quoted
 from tallybook.storage.types import bound_of_validity, from_text, is_timestamp, widens
 
 _EXPANDED_BY_HADOOP = re.compile(r"\$\{(env\.[^ $}]*|[^ $}:]+)\}")
@@ -44,18 +39,18 @@ def read(spark: SparkSession, location: Location, table: Table) -> DataFrame:
 
 
 def read_all(spark: SparkSession, locations: Sequence[Location], table: Table, *, numbered: bool = True) -> DataFrame:
-    """The rows of a table that lies in several places, such as one for each month of a quarter.
+    """The rows of a table at several locations, such as one for each month of a quarter.
 
-    Beside the declared columns and the system columns found there is POSITION, which orders the rows over all
-    places; unless nobody needs it, for it makes Spark read where each row lies. Rows of a `period` table without that
-    column belong to the period their place was rendered for. A system column that only some places have is NULL on the
-    rows of the others.
+    Besides the declared columns and the system columns that are there, the frame has POSITION, which orders the rows
+    over all locations; unless nobody needs it, because it makes Spark read the index of each row. Rows of a `period`
+    table without that column belong to the period that their location was rendered for. A system column that only some
+    locations have is NULL on the rows of the others.
     """
     frames: list[DataFrame] = []
     files = 0
     by_format = True
     for location in locations:
-        scans = scan(spark, location, fields_of(table), files)
+        scans = format_of(location).scan(spark, location, fields_of(table), files)
         if not scans and location.on_missing != "empty":
             raise _not_found(location)
         frames += [_typed(found, location, table, numbered) for found in scans]
@@ -63,41 +58,6 @@ def read_all(spark: SparkSession, locations: Sequence[Location], table: Table, *
         by_format = by_format and all(POSITION in found.values for found in scans)
     rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames or [_empty(spark, table)])
     return rows if by_format or not numbered else rows.withColumn(POSITION, F.monotonically_increasing_id())
-
-
-def scan(spark: SparkSession, location: Location, fields: Sequence[Field], first: int) -> tuple[Scan, ...]:
-    """The rows as they lie; none when nothing is there."""
-    match location.source.type:
-        case "delta":
-            return scan_delta(spark, location, fields, first)
-        case "spark_catalog":
-            return scan_table(spark, location, fields, first)
-        case "database":
-            raise _not_yet(location)
-        case "parquet" | "orc":
-            return scan_columnar(spark, location, fields, first)
-        case "csv":
-            return scan_csv(spark, location, fields)
-        case "json":
-            return scan_json(spark, location, fields)
-
-
-def read_options(location: Location) -> Mapping[str, str | bool]:
-    """How Spark is told to read files that this product wrote."""
-    match location.source.type:
-        case "csv":
-            return csv_options(location)
-        case "json":
-            return JSON_OPTIONS
-    return {}
-
-
-def _not_yet(location: Location) -> RunError:
-    return fail(
-        "DataLoadError",
-        f"datasource '{location.source.id}' is a database, which cannot be read yet",
-        hint="use files, a Delta table or a spark_catalog table",
-    )
 
 
 def _not_found(location: Location) -> RunError:
@@ -115,7 +75,7 @@ def _typed(found: Scan, location: Location, table: Table, numbered: bool) -> Dat
     fields = [field for field in fields_of(table) if present(field, found, location, table)]
     period = _rendered_period(found, fields, location, table)
     position = {POSITION: found.values[POSITION]} if numbered and POSITION in found.values else {}
-    if all(_as_it_lies(field, found) for field in fields):
+    if all(_is_final(field, found) for field in fields):
         named = {field.name: found.values[field.physical] for field in fields}
         return sql.select(found.source, named | position | period)
     values = (checked(field, found, location, table).alias(field.name) for field in fields)
@@ -123,7 +83,7 @@ def _typed(found: Scan, location: Location, table: Table, numbered: bool) -> Dat
 
 
 def _rendered_period(found: Scan, fields: Sequence[Field], location: Location, table: Table) -> dict[str, str]:
-    """PERIOD in SQL where rows need one and do not say it themselves: the one their place was rendered for."""
+    """PERIOD in SQL where rows need one and do not say it themselves: the one their location was rendered for."""
     if table.temporal_mode != "period" or any(field.name == PERIOD for field in fields):
         return {}
     if location.period is None:
@@ -136,16 +96,17 @@ def _rendered_period(found: Scan, fields: Sequence[Field], location: Location, t
     return {PERIOD: sql.text(location.period)}
 
 
-def _as_it_lies(field: Field, found: Scan) -> bool:
-    """Whether nothing has to be converted and nothing can be wrong."""
+def _is_final(field: Field, found: Scan) -> bool:
+    """True if no value has to be converted and none can be wrong."""
     same = field.physical not in found.text and found.types[field.physical] == spark_type(field.type)
     trusted = field.physical not in found.doubts and field.physical not in found.folders
     return same and field.nullable and found.broken is None and trusted
 
 
 def present(field: Field, found: Scan, location: Location, table: Table) -> bool:
-    """Whether the column is there with a type that fits; SchemaMismatch when it should be and is not."""
-    where = _where(found, location)
+    """True if the column is there with a type that fits; SchemaMismatch if it should be and is not."""
+    format = format_of(location)
+    where = format.where(location, found)
     if field.physical not in found.types:
         if field.required:
             message = f"{where} has no column '{field.physical}' of table '{table.name}'"
@@ -156,7 +117,7 @@ def present(field: Field, found: Scan, location: Location, table: Table) -> bool
             hint = f"'{field.physical}' is a system column; rename the column in the data"
             raise fail("SchemaMismatch", message, hint=hint)
         return False
-    if location.source.type not in ("csv", "json") and _EXPANDED_BY_HADOOP.search(field.physical):
+    if format.expands_names and _EXPANDED_BY_HADOOP.search(field.physical):
         raise fail(
             "SchemaMismatch",
             f"column '{field.physical}' of {where} cannot be read: Hadoop would take '${{...}}' in its name for a "
@@ -174,11 +135,6 @@ def present(field: Field, found: Scan, location: Location, table: Table) -> bool
             hint="declare the type the data has, or write the data with the declared type",
         )
     return True
-
-
-def _where(found: Scan, location: Location) -> str:
-    """The file where one is to blame, the place where all files are alike."""
-    return plain(found.files[0]) if found.files and location.source.type != "delta" else str(location)
 
 
 def checked(field: Field, found: Scan, location: Location, table: Table) -> Column:

@@ -1,4 +1,4 @@
-"""What readers share: the columns looked for, rows as they lie in a place, and where each row came from."""
+"""What readers share: the columns they look for, rows as Spark reads them, and where each row came from."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Field:
     type: ColumnType
     nullable: bool = True
     required: bool = False
-    """Whether a place without it is refused; the other system columns are taken where they are."""
+    """True if a location without it is refused; the other system columns are read where they exist."""
     declared: bool = False
 
 
@@ -59,8 +59,8 @@ def fields_of(table: Table) -> tuple[Field, ...]:
 
 @dataclass(frozen=True)
 class Scan:
-    """Rows as they lie in `source`; `values` are its columns, in SQL: physical ones, FILE, and where the format knows
-    them START, ROW and POSITION. One select can take of them what it needs, for each costs Spark a look at the plan.
+    """Rows as Spark reads them from `source`; `values` are its columns, in SQL: physical ones, FILE, and where the
+    format knows them START, ROW and POSITION. One select takes those that it needs, because Spark analyses each one.
 
     `types` holds the columns looked for that are there; those in `text` are still to be parsed. `known` are the names
     of all columns there. `broken` says, as text, what is wrong with a row as a whole, and is NULL on good rows.
@@ -100,7 +100,7 @@ def positioned(
     """Add POSITION to values with FILE, NAME and ROW: `file ordinal << 40 | row index`, whatever the parallelism.
 
     A row of a file that is not among the known ones fails the job: a wrong position would be a wrong row id. Files are
-    told apart by their names where those are unique: they differ early, while paths begin with the same long folder.
+    identified by their names where those are unique: they differ early, while paths begin with the same long folder.
     """
     names = {file.rsplit("/", 1)[-1]: ordinal for file, ordinal in ordinals.items()}
     key = values[NAME if len(names) == len(ordinals) else FILE]

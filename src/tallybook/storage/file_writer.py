@@ -9,59 +9,55 @@ with files of any other name is not replaced at all.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
 from tallybook.errors import fail
-from tallybook.model.datasource import names_one_file
 from tallybook.model.location import Location
-from tallybook.storage.base import local_path
 from tallybook.storage.files import exactly
-from tallybook.storage.guard import UNGUARDED, Guard
-from tallybook.storage.ownership import foreign_files, in_the_way, output_name
+from tallybook.storage.guard import Guard
+from tallybook.storage.output import Output
+from tallybook.storage.ownership import foreign_files, in_the_way
 from tallybook.storage.publish import clear, link_into, locked, publish, remove, sibling
-from tallybook.storage.read import read_options
+from tallybook.storage.scan import local_path
 from tallybook.storage.stage import Written, columns_text, stage
 
+if TYPE_CHECKING:
+    from tallybook.storage.formats.plain_files import PlainFiles
 
-def write_plain(
-    spark: SparkSession,
-    frame: DataFrame,
-    location: Location,
-    *,
-    mode: str,
-    run_id: str,
-    seq: int,
-    guard: Guard = UNGUARDED,
+
+def write_files(
+    format: PlainFiles, spark: SparkSession, frame: DataFrame, location: Location, output: Output
 ) -> Written:
-    """Write the rows as files; `mode` is overwrite, append or error."""
-    output, target = output_name(run_id, seq), _target(location)
+    """Writes the rows as files of a format."""
+    target = _target(location)
     try:
         with locked(target):
-            refuse_files(location, mode, output)
-            if mode == "append":
-                _refuse_other_columns(spark, frame, location, target, f"{output}-")
-            return _write(spark, frame, location, target, mode, output, guard)
-    except ConnectionError:  # to the JVM, which is gone; the place may be as good as ever
+            check_files(location, output)
+            if output.mode == "append":
+                _refuse_other_columns(format, spark, frame, location, target, f"{output.name}-")
+            return _write(format, spark, frame, location, target, output)
+    except ConnectionError:  # to the JVM, which is gone; nothing is wrong with the destination
         raise
     except OSError as error:
         raise fail("WriteFailed", f"{location} could not be written: {error}") from error
 
 
 def _write(
-    spark: SparkSession, frame: DataFrame, location: Location, target: Path, mode: str, output: str, guard: Guard
+    format: PlainFiles, spark: SparkSession, frame: DataFrame, location: Location, target: Path, output: Output
 ) -> Written:
-    staged, prefix = sibling(target, f"{output}-{uuid4().hex}"), f"{output}-"
-    single = _is_file(location, target)
+    staged, prefix = sibling(target, f"{output.name}-{uuid4().hex}"), f"{output.name}-"
+    single = location.source.is_one_file(target.name)
     try:
-        parts = stage(spark, frame, location, str(staged), single=single)
+        parts = stage(format, spark, frame, location, str(staged), single=single)
         files = _named(staged, prefix)
-        if mode == "append" and target.exists():
-            _refuse_rivals(target, guard)
+        if output.mode == "append" and target.exists():
+            _refuse_rivals(target, output.guard)
             link_into(target, staged, prefix)
-        refuse_files(location, mode, output)
-        guard.check()
+        check_files(location, output)
+        output.guard.check()
         publish(files[0] if single else staged, target)
     finally:
         clear(staged)
@@ -100,15 +96,11 @@ def _named(staged: Path, prefix: str) -> list[Path]:
     return files
 
 
-def _is_file(location: Location, target: Path) -> bool:
-    return names_one_file(location.source.type, target.name)
-
-
-def refuse_files(location: Location, mode: str, output: str) -> None:
-    """WriteFailed unless the output may have the place as it is now. Needs no rows and changes nothing."""
+def check_files(location: Location, output: Output) -> None:
+    """Raises WriteFailed unless the output may replace what is at its location now. Needs no rows, changes nothing."""
     target = _target(location)
-    single = _is_file(location, target)
-    if mode == "append" and single:
+    single = location.source.is_one_file(target.name)
+    if output.mode == "append" and single:
         raise fail("WriteFailed", f"rows cannot be added to the single file {target}", hint="name a folder instead")
     if target.exists() and not (target.is_file() if single else target.is_dir()):
         found = "a folder" if target.is_dir() else "a file" if target.is_file() else "a special file"
@@ -119,14 +111,14 @@ def refuse_files(location: Location, mode: str, output: str) -> None:
         )
     if foreign := foreign_files(target):
         raise in_the_way(target, foreign)
-    others = _others(target, f"{output}-")
-    if mode == "error" and (others or target.is_file()):
+    others = _others(target, f"{output.name}-")
+    if output.mode == "error" and (others or target.is_file()):
         raise fail("WriteFailed", f"{target} is already there", hint="the output's mode is error")
 
 
-def _is_of_format(file: Path, format: str) -> bool:
-    """True if a data file is of the format, compressed or not: `x.csv.gz`, `x.snappy.parquet`."""
-    return any(names_one_file(format, f"x{suffix}") for suffix in file.suffixes)
+def _has_format(file: Path, location: Location) -> bool:
+    """True if a data file is of the location's format, compressed or not: `x.csv.gz`, `x.snappy.parquet`."""
+    return any(location.source.is_one_file(f"x{suffix}") for suffix in file.suffixes)
 
 
 def _others(folder: Path, prefix: str) -> list[Path]:
@@ -135,25 +127,23 @@ def _others(folder: Path, prefix: str) -> list[Path]:
     return [entry for entry in entries if not entry.name.startswith(prefix)]
 
 
-def _refuse_other_columns(spark: SparkSession, frame: DataFrame, location: Location, target: Path, prefix: str) -> None:
-    """Rows in another format or with other columns would make the whole folder unreadable. JSON names its columns."""
+def _refuse_other_columns(
+    format: PlainFiles, spark: SparkSession, frame: DataFrame, location: Location, target: Path, prefix: str
+) -> None:
+    """Raises WriteFailed if the folder has files of another format or with other columns: it would be unreadable."""
     others = _others(target, prefix)
-    strange = [entry.name for entry in others if not _is_of_format(entry, location.source.type)]
+    strange = [entry.name for entry in others if not _has_format(entry, location)]
     if strange:
         raise fail(
             "WriteFailed",
-            f"rows cannot be added to {target} as {location.source.type}: it contains '{strange[0]}'",
+            f"rows cannot be added to {target} as {format.type}: it contains '{strange[0]}'",
             hint="write to another folder, or in the format of its files",
         )
-    if location.source.type == "json" or not others:
+    if format.names_columns or not others:
         return
-    reader = spark.read.format(location.source.type).options(**read_options(location))
+    reader = spark.read.format(format.type).options(**format.read_options(location))
     there, here = reader.load(exactly(str(target))).schema, frame.schema
-    if location.source.type == "csv":
-        same = there.names == here.names if read_options(location)["header"] else len(there) == len(here)
-    else:
-        same = {f.name: f.dataType for f in there.fields} == {f.name: f.dataType for f in here.fields}
-    if not same:
+    if not format.same_columns(location, there, here):
         raise fail(
             "WriteFailed",
             f"{target} has the columns {columns_text(there)}; the output has {columns_text(here)}",

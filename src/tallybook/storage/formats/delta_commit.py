@@ -27,12 +27,14 @@ from pyspark.sql import types as T
 
 from tallybook.errors import TallybookError, fail
 from tallybook.model.location import Location
-from tallybook.storage.base import local_path
 from tallybook.storage.credentials import delta_options
-from tallybook.storage.delta import open_table, table_root, table_schema
-from tallybook.storage.delta_log import ADDED_ROWS
+from tallybook.storage.formats.delta_log import ADDED_ROWS
+from tallybook.storage.formats.delta_table import open_table, table_root, table_schema
+from tallybook.storage.formats.parquet import PARQUET
 from tallybook.storage.guard import UNGUARDED, Guard
+from tallybook.storage.output import Output
 from tallybook.storage.ownership import foreign_to_delta, in_the_way
+from tallybook.storage.scan import local_path
 from tallybook.storage.stage import Part, Written, clear, columns_text, stage
 
 _ATTEMPTS = 10
@@ -50,29 +52,20 @@ _PLAIN_WRITER = 2
 _LISTED_WRITER = 7
 
 
-def write_delta(
-    spark: SparkSession,
-    frame: DataFrame,
-    location: Location,
-    *,
-    mode: str,
-    run_id: str,
-    seq: int,
-    guard: Guard = UNGUARDED,
-) -> Written:
-    """Write the rows as one commit; a retry after the commit does nothing and reports it."""
+def write_delta(spark: SparkSession, frame: DataFrame, location: Location, output: Output) -> Written:
+    """Writes the rows as one commit; a retry after the commit does nothing and reports it."""
     location = replace(location, version=None)
     try:
-        return _write(spark, frame, location, mode, run_id, seq, guard)
-    except ConnectionError:  # to the JVM, which is gone; the place may be as good as ever
+        return _write(spark, frame, location, output)
+    except ConnectionError:  # to the JVM, which is gone; nothing is wrong with the destination
         raise
     except OSError as error:
         raise fail("WriteFailed", f"{location} could not be written: {error}") from error
 
 
-def _write(
-    spark: SparkSession, frame: DataFrame, location: Location, mode: str, run_id: str, seq: int, guard: Guard
-) -> Written:
+def _write(spark: SparkSession, frame: DataFrame, location: Location, output: Output) -> Written:
+    run_id, seq, mode, guard = output.run_id, output.seq, output.mode, output.guard
+
     def look() -> DeltaTable | Written | None:
         """The table as it is now, or what this output has already written there."""
         table = open_table(location)
@@ -85,9 +78,9 @@ def _write(
     _refuse_misread(location)
     if isinstance(done := look(), Written):
         return done
-    clear(spark, location, f"{table_root(location)}/{run_id}-{seq}")
-    folder = f"{run_id}-{seq}/{uuid4().hex}"
-    parts = stage(spark, frame, location, f"{table_root(location)}/{folder}")
+    clear(spark, location, f"{table_root(location)}/{output.name}")
+    folder = f"{output.name}/{uuid4().hex}"
+    parts = stage(PARQUET, spark, frame, location, f"{table_root(location)}/{folder}")
     properties = CommitProperties(
         custom_metadata={_RUN: run_id, _OPERATION: seq, ADDED_ROWS: sum(part.rows for part in parts)},
         max_commit_retries=0,
@@ -216,8 +209,8 @@ def _delta_schema(schema: T.StructType) -> Schema:
     return Schema.from_json(json.dumps({"type": "struct", "fields": fields}))
 
 
-def refuse_folder(location: Location) -> None:
-    """WriteFailed if the place is a local folder with other things in it and no table.
+def check_folder(location: Location) -> None:
+    """Raises WriteFailed if the location is a local folder with other things in it and no table.
 
     A commit changes and removes no file, so a table may have neighbours; but other things do not become a table.
     """

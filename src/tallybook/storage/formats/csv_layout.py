@@ -17,10 +17,10 @@ from pyspark.sql import functions as F
 
 from tallybook.errors import RunError, fail
 from tallybook.model.location import Location
-from tallybook.storage.base import FILE, ORIGIN, START
 from tallybook.storage.credentials import reader
-from tallybook.storage.csv_dialect import Dialect, Fault, Quote
 from tallybook.storage.files import as_paths, file_options, plain, readable_here
+from tallybook.storage.formats.csv_dialect import Dialect, Fault, Quote
+from tallybook.storage.scan import FILE, ORIGIN, START
 
 _THREADS = 16
 _BLOCK, _HEAD = 16 * 2**20, 2**20

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from pyspark.sql import types as T
 
 from tallybook.errors import fail
 from tallybook.rows import sql
-from tallybook.storage.columnar import (
+from tallybook.storage.formats.column_reading import (
     GREGORIAN_DAY,
     UNKNOWN_CALENDAR,
     ColumnReading,
@@ -28,7 +29,7 @@ from tallybook.storage.columnar import (
     timestamp_literal,
     wanted_columns,
 )
-from tallybook.storage.damage import unreadable
+from tallybook.storage.formats.signature import Signature, unreadable
 
 _DAYS = -719162, 2932896
 """0001-01-01 and 9999-12-31 in days since 1970."""
@@ -45,6 +46,15 @@ _WITHOUT_ANNOTATION: dict[str, T.DataType] = {
     "DOUBLE": T.DoubleType(),
 }
 _TEXT = ("STRING", "ENUM", "JSON")
+_MAGIC = b"PAR1"
+
+
+def _read(file: Path) -> None:
+    for _ in pq.ParquetFile(file).iter_batches():
+        pass
+
+
+SIGNATURE = Signature("Parquet", ".parquet", _MAGIC, lambda last: last.endswith(_MAGIC), _read, encrypted=b"PARE")
 
 
 def parquet_reading(path: str, wanted: Iterable[str]) -> FileReading:
@@ -54,7 +64,7 @@ def parquet_reading(path: str, wanted: Iterable[str]) -> FileReading:
         fields = {field.name: str(field.type) for field in footer.schema.to_arrow_schema()}
         names = footer.schema.to_arrow_schema().names
     except (pa.ArrowException, OSError) as error:
-        raise unreadable("parquet", path) from error
+        raise unreadable(SIGNATURE, path) from error
     leaves = [footer.schema.column(index) for index in range(footer.num_columns)]
     plain = {leaf.path: index for index, leaf in enumerate(leaves) if leaf.path == leaf.name}
     writer = _Writer.of(footer)
@@ -65,6 +75,23 @@ def parquet_reading(path: str, wanted: Iterable[str]) -> FileReading:
         for name in wanted_columns(path, names, wanted)
     }
     return FileReading(tuple(columns.items()), writer.options, frozenset(names))
+
+
+def never_blank(path: str, column: str) -> bool:
+    """True if the statistics of a local file show that every value of a text column begins with a visible character."""
+    footer = pq.read_metadata(path)
+    index = next((i for i in range(footer.num_columns) if footer.schema.column(i).path == column), None)
+    if index is None:
+        return False
+    statistics = (footer.row_group(group).column(index).statistics for group in range(footer.num_row_groups))
+    return all(
+        each is not None
+        and each.has_null_count
+        and each.null_count == 0
+        and each.has_min_max
+        and each.min_raw[:1] > b" "
+        for each in statistics
+    )
 
 
 @dataclass(frozen=True)

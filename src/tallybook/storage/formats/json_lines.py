@@ -17,8 +17,8 @@ from pyspark.sql.window import Window
 
 from tallybook.errors import RunError, fail
 from tallybook.rows import sql
-from tallybook.storage.base import FILE, ORIGIN, START
 from tallybook.storage.files import as_paths, plain
+from tallybook.storage.scan import FILE, ORIGIN, START
 
 STRICT = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
 """Spark takes quotes and numbers that JSON does not have, unless it is told not to."""

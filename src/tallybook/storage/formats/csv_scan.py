@@ -18,14 +18,13 @@ from pyspark.sql import types as T
 from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.rows import sql
-from tallybook.storage.base import FILE, ORIGIN, ROW, START, Field, Scan, quoted
 from tallybook.storage.credentials import reader
-from tallybook.storage.csv_dialect import Dialect
-from tallybook.storage.csv_layout import Layout, layouts
-from tallybook.storage.damage import check_compression
-from tallybook.storage.files import as_pattern, file_options, list_files, plain
+from tallybook.storage.files import as_pattern, check_compression, file_options, list_files, plain
 from tallybook.storage.folders import check_layout, folder_values, visible
+from tallybook.storage.formats.csv_dialect import Dialect
+from tallybook.storage.formats.csv_layout import Layout, layouts
 from tallybook.storage.load import broken_row, check_names, load, texts
+from tallybook.storage.scan import FILE, ORIGIN, ROW, START, Field, Scan, quoted
 
 _BROKEN, _TEXT, _RECORD, _FIELDS = map(sql.internal, ("broken", "text", "record", "fields"))
 _CR = "chr(13)"
@@ -131,7 +130,7 @@ def _parse(spark: SparkSession, location: Location, layout: Layout, count: int, 
     """Records as Spark's parser finds them."""
     numbers = _numbers(count)
     columns = T.StructType(texts([*numbers, _BROKEN]))
-    frame, partitions = load(spark, location, columns, csv_options(location, count), paths)
+    frame, partitions = load(spark, location, "csv", columns, csv_options(location, count), paths)
     fields = [sql.name(number) for number in numbers]
     if layout.crlf:
         frame = frame.where(f"NOT {fields[0]} <=> {_CR}")
@@ -144,7 +143,7 @@ def _split(spark: SparkSession, location: Location, layout: Layout, count: int, 
     """Records as a pattern finds them in the text of a whole file."""
     dialect = Dialect.of(file_options(location))
     columns = T.StructType(texts([_TEXT]))
-    whole, partitions = load(spark, location, columns, {"wholetext": True}, paths, format="text")
+    whole, partitions = load(spark, location, "text", columns, {"wholetext": True}, paths)
     text = F.ltrim(quoted(_TEXT), F.lit("\ufeff"))
     records = F.posexplode(F.regexp_extract_all(text, F.lit(dialect.records), F.lit(0))).alias(ROW, _RECORD)
     rows = whole.select(*map(quoted, partitions), F.expr(ORIGIN[FILE]).alias(FILE), records)

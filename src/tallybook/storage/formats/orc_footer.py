@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -25,8 +26,7 @@ from pyspark.sql import types as T
 from tallybook.errors import fail
 from tallybook.rows import sql
 from tallybook.rows.raising import raising
-from tallybook.storage.base import quoted
-from tallybook.storage.columnar import (
+from tallybook.storage.formats.column_reading import (
     GREGORIAN_DAY,
     UNKNOWN_CALENDAR,
     ColumnReading,
@@ -36,7 +36,8 @@ from tallybook.storage.columnar import (
     out_of_years,
     wanted_columns,
 )
-from tallybook.storage.damage import unreadable
+from tallybook.storage.formats.signature import Signature, unreadable
+from tallybook.storage.scan import quoted
 
 _DATE, _TIMESTAMP, _INSTANT = 15, 9, 18
 _TYPES: dict[int, T.DataType] = {
@@ -83,7 +84,17 @@ _MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
     "Millis": {"minimum": (3, "sint64"), "maximum": (4, "sint64")},
 }
 """The messages of the ORC specification, as far as they are used: number and type of each field."""
+_MAGIC = b"ORC"
 _PROLEPTIC_OPTIONS = (("orc.proleptic.gregorian", "true"), ("orc.proleptic.gregorian.default", "true"))
+
+
+def _read(file: Path) -> None:
+    opened = orc.ORCFile(file)
+    for stripe in range(opened.nstripes):
+        opened.read_stripe(stripe)
+
+
+SIGNATURE = Signature("ORC", ".orc", _MAGIC, lambda last: _MAGIC in last, _read)
 
 
 def orc_reading(path: str, wanted: Iterable[str]) -> FileReading:
@@ -92,7 +103,7 @@ def orc_reading(path: str, wanted: Iterable[str]) -> FileReading:
         tail = _Tail(_file_tail().FromString(orc.ORCFile(path).reader.serialized_file_tail()).footer)
         names = tail.names
     except (pa.ArrowException, OSError, DecodeError) as error:
-        raise unreadable("orc", path) from error
+        raise unreadable(SIGNATURE, path) from error
     asked = wanted_columns(path, names, wanted)
     if quoted_names := [name for name in asked if "`" in name]:
         message = (

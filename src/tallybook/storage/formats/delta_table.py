@@ -17,11 +17,11 @@ from pyspark.sql import types as T
 from tallybook.errors import RunError, fail
 from tallybook.model.location import ABSENT, Location
 from tallybook.rows import sql
-from tallybook.storage.base import FILE, NAME, ORIGIN, ROW, START, Field, Scan, local_path, positioned
 from tallybook.storage.credentials import delta_options, reader
-from tallybook.storage.delta_log import log_fault
 from tallybook.storage.files import condition, exactly, input_files, plain
+from tallybook.storage.formats.delta_log import log_fault
 from tallybook.storage.load import with_folder_values
+from tallybook.storage.scan import FILE, NAME, ORIGIN, ROW, START, Field, Scan, local_path, positioned
 
 _READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 """What a table may ask of its readers. Deletion vectors and column mapping change what the files' rows mean."""
@@ -45,14 +45,6 @@ def open_table(location: Location) -> DeltaTable | None:
         raise _without_version(location) from None
     except (DeltaError, OSError) as error:
         raise (_unreadable(location, error) if location.version is None else _without_version(location)) from error
-
-
-def current_version(location: Location) -> int | None:
-    """The version a Delta table is at, ABSENT if there is none; None for every other format."""
-    if location.source.type != "delta":
-        return None
-    table = open_table(location)
-    return ABSENT if table is None else table.version()
 
 
 def table_schema(table: DeltaTable) -> T.StructType:

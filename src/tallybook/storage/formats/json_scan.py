@@ -9,13 +9,12 @@ from pyspark.sql import types as T
 
 from tallybook.model.location import Location
 from tallybook.rows import sql
-from tallybook.storage.base import FILE, ORIGIN, START, Field, Scan, quoted
 from tallybook.storage.credentials import reader
-from tallybook.storage.damage import check_compression
-from tallybook.storage.files import as_paths, as_pattern, list_files, plain
+from tallybook.storage.files import as_paths, as_pattern, check_compression, list_files, plain
 from tallybook.storage.folders import check_layout, folder_values, visible
-from tallybook.storage.json_lines import STRICT, find_keys
+from tallybook.storage.formats.json_lines import STRICT, find_keys
 from tallybook.storage.load import broken_row, check_names, load, texts, with_folder_values
+from tallybook.storage.scan import FILE, ORIGIN, START, Field, Scan, quoted
 
 _BROKEN, _NO_KEY = map(sql.internal, ("broken", "no key"))
 JSON_OPTIONS = {"columnNameOfCorruptRecord": _BROKEN, **STRICT}
@@ -48,7 +47,7 @@ def scan_json(spark: SparkSession, location: Location, fields: Sequence[Field]) 
         rows = reader(spark, location).options(**JSON_OPTIONS).schema(columns).json(as_paths(files))
         frame = with_folder_values(spark, rows, ORIGIN[FILE], names, values)
     else:
-        frame, _ = load(spark, location, columns, JSON_OPTIONS, None if whole else list(map(plain, files)))
+        frame, _ = load(spark, location, "json", columns, JSON_OPTIONS, None if whole else list(map(plain, files)))
     here = {name: sql.name(name) for name in wanted if name in own or name in in_folders}
     origin = {FILE: ORIGIN[FILE], START: ORIGIN[START], _BROKEN: broken_row(_BROKEN, columns.names[0])}
     folders = {folder: sql.name(folder) for folder in both.values()}

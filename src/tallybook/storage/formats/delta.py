@@ -1,0 +1,59 @@
+"""Delta tables, read and written without a jar: delta-rs has the log, Spark the Parquet files that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from tallybook.model.location import ABSENT, Location
+from tallybook.resolve.overlap import Area, area
+from tallybook.storage.formats.base import Ability, Format, register
+from tallybook.storage.formats.delta_commit import check_folder, write_delta
+from tallybook.storage.formats.delta_table import open_table, scan_delta, table_root
+from tallybook.storage.formats.parquet import PARQUET
+from tallybook.storage.output import Output
+from tallybook.storage.scan import Field, Scan
+from tallybook.storage.stage import Written
+
+
+class Delta(Format):
+    """Delta: a table keeps its versions, and a version is its own fingerprint."""
+
+    type = "delta"
+    can = frozenset({Ability.SCAN, Ability.WRITE, Ability.VERSIONS})
+    signature = PARQUET.signature
+    expands_names = True
+
+    def scan(self, spark: SparkSession, location: Location, fields: Sequence[Field], first: int) -> tuple[Scan, ...]:
+        return scan_delta(spark, location, fields, first)
+
+    def check_destination(self, location: Location, output: Output) -> None:
+        check_folder(location)
+
+    def write(self, spark: SparkSession, frame: DataFrame, location: Location, output: Output) -> Written:
+        return write_delta(spark, frame, location, output)
+
+    def written_by(self, location: Location, output: Output) -> Location:
+        """The Parquet files in the folder of the output."""
+        files = location.source.model_copy(update={"type": PARQUET.type})
+        target = f"{table_root(location)}/{output.name}/*"
+        return replace(location, source=files, target=target, version=None)
+
+    def has_written(self, location: Location, output: Output) -> bool | None:
+        table = open_table(replace(location, version=None))
+        return table is not None and (table.transaction_version(output.run_id) or 0) >= output.seq
+
+    def current_version(self, location: Location) -> int:
+        table = open_table(location)
+        return ABSENT if table is None else table.version()
+
+    def areas_read(self, location: Location) -> Iterable[Area]:
+        return [area(location.target)]
+
+    def never_blank(self, path: str, column: str) -> bool:
+        return PARQUET.never_blank(path, column)
+
+
+DELTA = register(Delta())

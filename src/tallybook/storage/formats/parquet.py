@@ -1,0 +1,57 @@
+"""Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from tallybook.model.location import Location
+from tallybook.storage.formats.base import register
+from tallybook.storage.formats.column_reading import FileReading
+from tallybook.storage.formats.columnar import ColumnarFiles, OpenedFiles
+from tallybook.storage.formats.parquet_footer import SIGNATURE, never_blank, parquet_reading
+from tallybook.storage.formats.plain_files import Options
+from tallybook.storage.scan import ORIGIN, positioned
+from tallybook.storage.stage import Part
+
+
+class Parquet(ColumnarFiles):
+    """Parquet: the rows of a file have an index, so positions are the same on every read."""
+
+    type = "parquet"
+    signature = SIGNATURE
+    remote_options = (("datetimeRebaseMode", "EXCEPTION"), ("int96RebaseMode", "EXCEPTION"))
+    """Spark refuses old dates if it does not find their calendar in the footer."""
+
+    def local_reading(self, path: str, wanted: Iterable[str]) -> FileReading:
+        return parquet_reading(path, wanted)
+
+    def located(
+        self, spark: SparkSession, opened: OpenedFiles, values: dict[str, str], ordinals: Mapping[str, int]
+    ) -> tuple[DataFrame, dict[str, str]]:
+        of_files = {file: ordinals[file] for file in opened.files}
+        return positioned(spark, opened.frame, values | ORIGIN, of_files)
+
+    def write_options(self, location: Location) -> Options:
+        """Timestamps are microseconds in UTC, not INT96."""
+        return {
+            "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+            "spark.sql.parquet.writeLegacyFormat": "false",
+        }
+
+    def parts(self, spark: SparkSession, frame: DataFrame, location: Location, path: str) -> tuple[Part, ...]:
+        """Counted in footers if this process can see the folder and it has rows, otherwise by Spark."""
+        folder = Path(path.removeprefix("file:"))
+        files = sorted(folder.glob("[!._]*.parquet")) if folder.is_dir() else []
+        counted = ((file, pq.read_metadata(file).num_rows) for file in files)
+        parts = tuple(Part(file.name, file.stat().st_size, rows) for file, rows in counted if rows)
+        return parts or super().parts(spark, frame, location, path)
+
+    def never_blank(self, path: str, column: str) -> bool:
+        return never_blank(path, column)
+
+
+PARQUET = register(Parquet())
