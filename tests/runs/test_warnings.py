@@ -13,7 +13,7 @@ from tests.runs.kit import Books
 
 from tallybook.model.columns import ColumnDef, ColumnType
 from tallybook.model.dataset import Table
-from tallybook.model.datasource import FileOptions, FileSource
+from tallybook.model.datasource import CatalogSource, FileOptions, FileSource
 from tallybook.model.location import Location
 from tallybook.model.period import GREGORIAN, uncovered_days
 from tallybook.storage import periods
@@ -86,3 +86,11 @@ def test_statistics_spare_the_count(
     source = FileSource(id="files", type="parquet", options=FileOptions(path_prefix="/"))
     assert rows_without_period(spark, [Location(source, str(tmp_path))], table) == lost
     assert len(counted) == jobs
+
+
+def test_rows_of_a_catalog_table_are_counted(spark: SparkSession) -> None:
+    """Such a table has no files that Tallybook knows, so there are no statistics either."""
+    spark.createDataFrame([(1, "2026-01"), (2, None)], "id int, _period string").createOrReplaceTempView("lost_rows")
+    table = Table(name="t", temporal_mode="period", columns=(ColumnDef(name="id", type=ColumnType("integer")),))
+    location = Location(CatalogSource(id="session", type="spark_catalog"), "lost_rows")
+    assert rows_without_period(spark, [location], table) == 1

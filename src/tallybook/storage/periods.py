@@ -38,7 +38,7 @@ def _count(scan: Scan, field: Field) -> int:
 
 def _never_blank(format: Format, scan: Scan, field: Field) -> bool:
     """True if the statistics of all files show that there is a period in every row."""
-    if field.physical in scan.text:
+    if field.physical in scan.text or not scan.files:
         return False
     try:
         return all(format.never_blank(plain(file), field.physical) for file in scan.files)
