@@ -25,7 +25,7 @@ from tallybook.project.load import Definitions, find_root, load_definitions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tallybook.engine.pipeline import Listener
+    from tallybook.engine.events import Observer
     from tallybook.engine.plan import Plan
     from tallybook.model.state import ProjectState
     from tallybook.project.recorded import Changes, Recorded
@@ -132,12 +132,12 @@ class Workspace:
         as_of: date | None = None,
         reopen_reason: str | None = None,
         again: bool = False,
-        watcher: Listener | None = None,
+        observers: Sequence[Observer] = (),
     ) -> RunResult:
         """Runs a project for a period; RunError says what went wrong. With `again` it appends once more what an
         earlier run has appended for the period."""
         with self.store() as store:
-            runner = self._runner(store, watcher)
+            runner = self._runner(store, observers)
             return runner.run(project, period, as_of=as_of, reopen_reason=reopen_reason, again=again)
 
     def retry(
@@ -146,11 +146,11 @@ class Workspace:
         *,
         reopen_reason: str | None = None,
         again: bool = False,
-        watcher: Listener | None = None,
+        observers: Sequence[Observer] = (),
     ) -> RunResult:
         """Continues a failed or cancelled run; outputs it finished are not written again."""
         with self.store() as store:
-            return self._runner(store, watcher).retry(run_id, reopen_reason=reopen_reason, again=again)
+            return self._runner(store, observers).retry(run_id, reopen_reason=reopen_reason, again=again)
 
     def apply(self, *, dry_run: bool = False) -> Changes:
         """Records the files; what changed becomes a new version. A dry run only says what would."""
@@ -286,11 +286,10 @@ class Workspace:
         settings = self.definitions.settings
         return self.root / (settings.sandbox if settings else f"{PRIVATE}/sandbox")
 
-    def _runner(self, store: Store, watcher: Listener | None) -> Runner:
-        from tallybook.engine.pipeline import Listener
+    def _runner(self, store: Store, observers: Sequence[Observer]) -> Runner:
         from tallybook.runs.runner import Runner
 
-        return Runner(self.definitions, store, lambda: self.session, self.sandbox, watcher or Listener())
+        return Runner(self.definitions, store, lambda: self.session, self.sandbox, observers)
 
     @contextmanager
     def existing_store(self) -> Iterator[Store | None]:

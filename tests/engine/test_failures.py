@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from tests.rules.kit import NOW, aggregate, append, delete, orders, update
 
 from tallybook.engine.context import RunContext
-from tallybook.engine.failures import explain_failure
+from tallybook.engine.execute import Sink, Warn, execute
 from tallybook.engine.frames import FrameTables, conformed, dataset_of
-from tallybook.engine.pipeline import Pipeline
-from tallybook.errors import Problem
+from tallybook.engine.plan import Calculation
+from tallybook.errors import Problem, RunError
 from tallybook.model.dataset import Dataset
 from tallybook.model.period import GREGORIAN
 from tallybook.operations.publication import Publication
@@ -28,6 +27,16 @@ Explain = Callable[..., Problem]
 WRITE = {"type": "output", "arguments": {"destination": {"location": "w.csv"}, "columns": ["order_id", "w"]}}
 
 
+class Evaluating(Sink):
+    """Computes everything that comes out."""
+
+    def publish(self, _output: Publication, rows: DataFrame, _warn: Warn) -> None:
+        rows.collect()
+
+    def finish(self, working: DataFrame, _warn: Warn) -> None:
+        working.collect()
+
+
 @pytest.fixture
 def explained(spark: SparkSession) -> Explain:
     def explain(frame: DataFrame, *operations: dict[str, Any], **sources: DataFrame) -> Problem:
@@ -37,23 +46,14 @@ def explained(spark: SparkSession) -> Explain:
         body = {"id": "p", "name": "P", "input_dataset_id": "orders", "operations": named}
         project = Project.model_validate(body, strict=False)
         bound = bind_project(project, project.operations, DatasetVersions.of(datasets))
-        assert bound.problems == () and bound.input is not None and bound.schema is not None
         period = GREGORIAN.period("2026-01")
         tables = FrameTables(
             {(name, name): conformed(each, datasets[name]) for name, each in given.items()}, period.identifier
         )
         context = RunContext("r", period, period.start_date, NOW, 1)
-        pipeline = Pipeline(spark, bound.input, bound.schema, bound.steps, context, tables)
-        writing: list[int] = []
-
-        def write(output: Publication, rows: DataFrame) -> None:
-            writing.append(output.seq)
-            rows.collect()
-
-        with pytest.raises(PySparkException) as caught:
-            pipeline.run(write).collect()
-        at = next((step for step in bound.steps if writing and step.seq == writing[-1]), None)
-        return explain_failure(caught.value, pipeline, at)
+        with pytest.raises(RunError) as caught:
+            execute(spark, Calculation.of(bound, context), tables, Evaluating())
+        return caught.value.problem
 
     return explain
 

@@ -72,7 +72,7 @@ def test_locked_before_a_run(active: Books, impatient: None) -> None:
 def test_locked_during_a_run(active: Books, impatient: None, seq: int) -> None:
     with unharmed(active):
         lock = locked(file_of(active))
-        assert "is locked by another process" in store_error(active, watcher=AtStep(seq, lock.__enter__))
+        assert "is locked by another process" in store_error(active, observers=[AtStep(seq, lock.__enter__)])
         lock.__exit__(None, None, None)
     active.retry()
     assert active.ledger() == JANUARY
@@ -89,7 +89,7 @@ def test_gone_during_a_run(active: Books, tmp_path: Path, seq: int) -> None:
             part.rename(aside / part.name)
 
     with unharmed(active):
-        assert "is gone" in store_error(active, watcher=AtStep(seq, take_away))
+        assert "is gone" in store_error(active, observers=[AtStep(seq, take_away)])
     assert not file_of(active).exists(), "no other store takes its place"
     for part in aside.iterdir():
         part.rename(file_of(active).parent / part.name)
@@ -121,7 +121,7 @@ def server(active: Books, new_database: Callable[[], URL]) -> Iterator[Callable[
 @pytest.mark.fault(GONE, "StoreError; old files as they were; retry completed")
 def test_a_server_that_is_gone_during_a_run(active: Books, server: Callable[[bool], None]) -> None:
     with unharmed(active):
-        assert "cannot be reached" in store_error(active, watcher=AtStep(30, lambda: server(False)))
+        assert "cannot be reached" in store_error(active, observers=[AtStep(30, lambda: server(False))])
         server(True)
     active.retry()
     assert active.ledger() == JANUARY
@@ -133,5 +133,5 @@ def test_a_server_that_comes_back_during_a_run(active: Books, server: Callable[[
         server(False)
         server(True)
 
-    assert active.run(watcher=AtStep(30, restart)).run.status == "completed"
+    assert active.run(observers=[AtStep(30, restart)]).run.status == "completed"
     assert active.ledger() == JANUARY

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from tallybook.engine.pipeline import Listener
+from tallybook.engine.events import Event, StepStarted
 from tallybook.errors import Problem, RunError
 from tallybook.model.run import Run
-from tallybook.operations.base import Step
 from tallybook.runs.runner import RunResult
 from tallybook.store.store import Store
 from tallybook.workspace import Workspace
@@ -208,12 +207,13 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-class AtStep(Listener):
-    """Does something when an operation starts."""
+@dataclass(frozen=True)
+class AtStep:
+    """An observer that does something when an operation starts."""
 
-    def __init__(self, seq: int, action: Callable[[], object]) -> None:
-        self.seq, self.action = seq, action
+    seq: int
+    action: Callable[[], object]
 
-    def started(self, step: Step) -> None:
-        if step.seq == self.seq:
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, StepStarted) and event.step.seq == self.seq:
             self.action()

@@ -14,7 +14,6 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 from tests.runs.kit import FEBRUARY, JANUARY, AtStep, Books, contents, delta_rows
 
-from tallybook.engine.pipeline import Listener
 from tallybook.engine.tables import LocatedTables
 from tallybook.errors import Problem, RunError
 from tallybook.storage import file_writer
@@ -31,8 +30,8 @@ CHANGES: dict[str, tuple[Change, str]] = {
 }
 
 
-def refused(books: Books, **options: Listener) -> Problem:
-    problem = books.fails(**options)
+def refused(books: Books, *observers: AtStep) -> Problem:
+    problem = books.fails(observers=observers)
     assert problem.type == "DataLoadError" and "changed after it was planned" in problem.message
     return problem
 
@@ -76,7 +75,7 @@ def test_a_file_that_changes_between_plan_and_read(active: Books, monkeypatch: p
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_file_that_changes_while_the_run_is_under_way(active: Books, change: str) -> None:
     make, said = CHANGES[change]
-    assert said in refused(active, watcher=AtStep(10, lambda: make(active.root))).message
+    assert said in refused(active, AtStep(10, lambda: make(active.root))).message
     assert not contents(active.root / "warehouse"), "the rows that were staged are cleared"
 
 
@@ -87,7 +86,7 @@ def test_a_place_that_was_missing_and_appears(active: Books) -> None:
     active.edit("places.yaml", rule, f"{rule}, on_missing: empty")
     active.open().activate("close")
     late = AtStep(50, lambda: (active.root / "data/tiers.csv").write_text("region,tier\nEMEA,late\n"))
-    assert "data/tiers.csv is new" in refused(active, watcher=late).message
+    assert "data/tiers.csv is new" in refused(active, late).message
     assert {row[1] for row in delta_rows(active.root / "warehouse/ledger", columns=["id", "tier"])} == {None}
     assert not (active.root / "reports/2026-01").exists()
 

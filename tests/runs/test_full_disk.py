@@ -20,7 +20,7 @@ from tallybook.storage.write import write
 def refused_write(books: Books, folder: str, seq: int, fault: Callable[[], object]) -> str:
     """The message of a run that meets the fault when its output begins; what was written before is as it was."""
     before = contents(books.root / folder)
-    problem = books.fails(watcher=AtStep(seq, fault))
+    problem = books.fails(observers=[AtStep(seq, fault)])
     assert (problem.type, problem.seq) == ("WriteFailed", seq)
     after = contents(books.root / folder)
     assert {name: after.get(name) for name in before} == before
@@ -90,7 +90,7 @@ def test_a_full_disk_of_the_store(active: Books, tmp_path: Path) -> None:
         active.edit("tallybook.yaml", "name: tiny", f"name: tiny\nstore: sqlite:///{disk}/m.db")
         active.open().activate("close")
         with pytest.raises(StoreError, match=r"m\.db cannot be written: the disk it is on is full"):
-            active.run(watcher=AtStep(30, lambda: fill(disk)))
+            active.run(observers=[AtStep(30, lambda: fill(disk))])
         (disk / "ballast").unlink()
         ended = active.newest()
         assert ended.status == "failed" and ended.problem is not None and "is full" in ended.problem["message"]
@@ -108,7 +108,7 @@ def test_an_interrupted_run_that_the_store_cannot_record(active: Books, tmp_path
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            active.run(watcher=AtStep(10, interrupt))
+            active.run(observers=[AtStep(10, interrupt)])
         (disk / "ballast").unlink()
         assert active.newest().status == "cancelled"
 

@@ -76,12 +76,12 @@ def test_the_store_keeps_operations_outputs_and_events(closed: Closed) -> None:
         events = [event.event for event in store.run_events(run.id)]
         outputs = store.output_results(run.id)
     assert (run.status, run.last_completed_operation, run.sandbox) == ("completed", 50, False)
-    assert [(each.seq, each.type) for each in operations] == [
-        (10, "update"),
-        (20, "delete"),
-        (30, "output"),
-        (40, "aggregate"),
-        (50, "output"),
+    assert [(each.seq, each.type, each.duration_ms is not None) for each in operations] == [
+        (10, "update", False),
+        (20, "delete", False),
+        (30, "output", True),
+        (40, "aggregate", False),
+        (50, "output", True),
     ]
     assert events == ["queued", "running", "completed"]
     assert outputs == tuple(result.outputs)

@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from sqlalchemy.engine import URL
-from tests.runs.kit import JANUARY, Books, delta_rows
+from tests.runs.kit import JANUARY, AtStep, Books, delta_rows
 from tests.runs.test_commands import Tally, tally  # noqa: F401  # a fixture
 
-from tallybook.engine.pipeline import Listener
 from tallybook.errors import RunError
-from tallybook.operations.base import Step
 from tallybook.store.store import Store
 
 
@@ -137,15 +135,8 @@ def test_workspaces_that_write_to_one_place_notice_each_other(
     for books in (ours, theirs):
         books.open().activate("close")
 
-    class Overtaken(Listener):
-        """Another workspace runs its project of the same id while ours is about to write."""
-
-        def started(self, step: Step) -> None:
-            if step.seq == 30:
-                theirs.run()
-
     with pytest.raises(RunError) as refused:
-        ours.run(watcher=Overtaken())
+        ours.run(observers=[AtStep(30, theirs.run)])
     assert refused.value.problem.type == "RunSuperseded" and "another workspace" in str(refused.value.problem.hint)
     ledger = tmp_path / "warehouse" / "ledger"
     assert [row[2] for row in delta_rows(ledger)] == [Decimal("5.00"), Decimal("10.00")]

@@ -15,12 +15,10 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from tests.runs.forks import SECONDS, Forks, Job
-from tests.runs.kit import JANUARY, Books
+from tests.runs.kit import JANUARY, AtStep, Books
 
-from tallybook.engine.pipeline import Listener
 from tallybook.errors import RunError
 from tallybook.model.run import Run
-from tallybook.operations.base import Step
 from tallybook.store.database import now
 from tallybook.store.owner import DEAD_AFTER
 from tallybook.store.tables import RUNS
@@ -88,16 +86,14 @@ def test_a_run_does_not_append_beside_a_dead_one_that_wrote_after_all(appending:
     """The first run has its permission and stands still; it commits while its successor computes."""
     with stopped(appending, forks, "committing") as (run, outcome):
 
-        class Waker(Listener):
-            def started(self, step: Step) -> None:
-                if step.seq == 30:
-                    os.kill(run.owner.pid, signal.SIGCONT)
-                    deadline = time.monotonic() + SECONDS
-                    while not outcome and time.monotonic() < deadline:
-                        time.sleep(0.05)
+        def wake() -> None:
+            os.kill(run.owner.pid, signal.SIGCONT)
+            deadline = time.monotonic() + SECONDS
+            while not outcome and time.monotonic() < deadline:
+                time.sleep(0.05)
 
         with pytest.raises(RunError, match=f"run {run.id}, which was declared dead, has appended") as refused:
-            appending.run(watcher=Waker())
+            appending.run(observers=[AtStep(30, wake)])
     assert refused.value.problem.type == "AlreadyAppended"
     assert appending.ledger() == JANUARY
     with pytest.raises(RunError, match=rf"run {run.id} \(failed\) has appended rows"):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from tallybook.cli.screen import clear_progress, say_progress
-from tallybook.engine.pipeline import Listener
-from tallybook.operations.base import Step
+from tallybook.engine.events import Event, StepStarted
 
 
-class Progress(Listener):
-    """Shows the operation that a run is at."""
-
-    def started(self, step: Step) -> None:
-        doing = "computing and writing" if step.publishes is not None else "planning"
-        say_progress(f"{step.seq}. {step.name}: {doing} …")
-
-    def finished(self, _step: Step, _seconds: float) -> None:
-        clear_progress()
+def show_progress(event: Event) -> None:
+    """Shows the operation that a run is at, as an observer of it."""
+    match event:
+        case StepStarted(step):
+            doing = "planning" if step.publishes is None else "computing and writing"
+            say_progress(f"{step.seq}. {step.name}: {doing} …")
+        case _:
+            clear_progress()

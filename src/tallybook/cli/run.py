@@ -15,7 +15,7 @@ from tallybook.errors import RunError, UsageError
 from tallybook.text import padded, printable, width
 
 if TYPE_CHECKING:
-    from tallybook.engine.pipeline import Listener
+    from tallybook.engine.events import Observer
     from tallybook.runs.runner import RunResult
     from tallybook.workspace import Workspace
 
@@ -54,7 +54,7 @@ def run(
     opened = Workspace.open(workspace)
     results: list[RunResult] = []
     try:
-        shared = {"reopen_reason": reopen_reason, "again": again, "watcher": None if json else _watcher()}
+        shared = {"reopen_reason": reopen_reason, "again": again, "observers": () if json else _observers()}
         for start in _starts(opened, project, period or (), as_of, retry, shared):
             results.append(start())
             if not json:
@@ -129,10 +129,10 @@ def _say_rows(result: RunResult, show: int, workspace: Workspace) -> None:
             say(f"  {line}")
 
 
-def _watcher() -> Listener | None:
+def _observers() -> Sequence[Observer]:
     """Progress on standard error, when someone is watching."""
     if not is_watched():
-        return None
-    from tallybook.cli.progress import Progress
+        return ()
+    from tallybook.cli.progress import show_progress
 
-    return Progress()
+    return (show_progress,)

@@ -85,7 +85,8 @@ def _show(store: Store | None, run_id: str, json: bool) -> None:
         for place in use["locations"]:
             say(f"    {place['source']['type']} {place['target']}")
     for operation in document["operations"]:
-        say(f"  {operation['seq']:>4}  {operation['type']:<9}  {operation['name']}  {operation['duration_ms']} ms")
+        took = "" if operation["duration_ms"] is None else f"  {operation['duration_ms']} ms"
+        say(f"  {operation['seq']:>4}  {operation['type']:<9}  {operation['name']}{took}")
     for output in document["outputs"]:
         state = counted(output["rows_written"] or 0, "row") if output["committed"] else "not finished"
         say(f"  output {output['seq']}: {state} → {output['place']}")

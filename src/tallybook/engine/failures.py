@@ -86,7 +86,7 @@ def _of_facts(raised: dict[str, str], pipeline: Pipeline, at: Step | None) -> Pr
     """The problem that a plan of ours raised."""
     match raised["type"]:
         case "JoinNotUnique":
-            return _join_not_unique(raised, pipeline.steps)
+            return _join_not_unique(raised, pipeline.calculation.steps)
         case "DataLoadError":
             return _bad_data(raised, pipeline)
     if "unlisted_file" in raised:
@@ -121,15 +121,16 @@ def _unreadable(error: Exception, pipeline: Pipeline) -> Problem | None:
     """The problem of input that fails before any operation: a damaged file can hold values its own columns cannot."""
     if _failure(pipeline.first(pipeline.build_context)[0]) is None:
         return None
-    places = {plain(place.target) for place, source in pipeline.tables.reads if source == pipeline.input}
+    places = {plain(place.target) for place, source in pipeline.tables.reads if source == pipeline.calculation.input}
     message = f"a value of the input cannot be read: {_reason(error)}; the data is in {', '.join(sorted(places))}"
     return Problem("DataLoadError", message, "a file there may be damaged; replace it with a good copy")
 
 
 def _of_loading(problem: Problem, pipeline: Pipeline, loaded: set[SourceTable]) -> Problem:
-    if pipeline.input in loaded:
+    if pipeline.calculation.input in loaded:
         return problem
-    return _of_step(problem, next((step for step in pipeline.steps if loaded.intersection(step.sources)), None))
+    loading = (step for step in pipeline.calculation.steps if loaded.intersection(step.sources))
+    return _of_step(problem, next(loading, None))
 
 
 def _join_not_unique(raised: dict[str, str], steps: Sequence[Step]) -> Problem:
@@ -156,9 +157,10 @@ class _Blame:
 
         At first only rows that are never deleted count: what an operation without a selector sets is overwritten.
         """
-        until = self.pipeline.steps.index(at) + 1 if at in self.pipeline.steps else len(self.pipeline.steps)
-        last = self.pipeline.steps[until - 1] if until else None
-        steps = [step for step in self.pipeline.steps[:until] if step.publishes is None]
+        reached = self.pipeline.calculation.steps
+        reached = reached[: reached.index(at) + 1] if at in reached else reached
+        last = reached[-1] if reached else None
+        steps = [step for step in reached if step.publishes is None]
         stages = [self.pipeline.first(self.pipeline.build_context)]
         for step in steps:
             stages.append(self.pipeline.after(step, *stages[-1]))

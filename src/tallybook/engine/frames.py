@@ -16,9 +16,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tallybook.engine.context import RunContext
-from tallybook.engine.pipeline import Pipeline
+from tallybook.engine.execute import Sink, execute
+from tallybook.engine.keeping import Keeping
+from tallybook.engine.plan import Calculation
 from tallybook.engine.session import check_session
-from tallybook.errors import UsageError, ValidationError
+from tallybook.errors import UsageError
 from tallybook.expressions.compile import cast, column_named
 from tallybook.model.base import ID_PATTERN
 from tallybook.model.columns import INTERNAL, PERIOD, RESERVED, ColumnDef, ColumnType, decimal, folded, system_column
@@ -66,13 +68,6 @@ class FrameTables:
         return []
 
 
-class _LazyPipeline(Pipeline):
-    """Nobody says when a frame that was handed out is done with, so what is kept goes when it is forgotten."""
-
-    def keep(self, frame: DataFrame, _columns: Mapping[str, ColumnType]) -> DataFrame:
-        return frame.localCheckpoint(eager=False)
-
-
 def apply_operations(
     frame: DataFrame,
     operations: Sequence[Operation | Mapping[str, Any]],
@@ -102,18 +97,15 @@ def apply_operations(
     datasets = {name: dataset_of(name, each) for name, each in given.items()}
     head = ProjectHead(id="apply", name="apply", input_dataset_id=table, selectors=dict(selectors or {}))
     bound = bind_project(head, _read(operations), DatasetVersions.of(datasets))
-    if bound.problems:
-        raise ValidationError(bound.problems)
-    if publications(bound.steps):
-        raise UsageError("operations on a frame cannot have an output", "write the frame that comes back")
-    assert bound.input is not None and bound.schema is not None
     context = RunContext("apply", span, as_of or span.start_date, moment, int(moment.timestamp() * 1000))
+    calculation = Calculation.of(bound, context)
+    if publications(calculation.steps):
+        raise UsageError("operations on a frame cannot have an output", "write the frame that comes back")
     tables = FrameTables(
         {(name, datasets[name].main_table.name): conformed(each, datasets[name]) for name, each in given.items()},
         span.identifier,
     )
-    pipeline = _LazyPipeline(frame.sparkSession, bound.input, bound.schema, bound.steps, context, tables)
-    return pipeline.run(lambda _step, _frame: None)
+    return execute(frame.sparkSession, calculation, tables, Sink(), keeping=Keeping())
 
 
 def _read(operations: Sequence[Operation | Mapping[str, Any]]) -> tuple[Operation, ...]:

@@ -13,13 +13,13 @@ from decimal import Decimal
 from threading import Lock
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from tallybook.engine.context import RunContext
-from tallybook.engine.failures import explain_failure
-from tallybook.engine.pipeline import Listener, Pipeline
+from tallybook.engine.execute import Sink, Warn, execute
+from tallybook.engine.keeping import Keeping
+from tallybook.engine.plan import Calculation
 from tallybook.errors import RunError, fail
 from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import INTEGER, ColumnType
@@ -110,16 +110,14 @@ class LocalEngine:
         within: Mapping[Key, Sequence[str]],
     ) -> Evaluated:
         """What a checked project comes to. Nothing is written; RunError says what went wrong."""
-        assert bound.input is not None and bound.schema is not None
-        tables = LocalTables(self, given, within, source_tables(bound.input, bound.steps))
-        pipeline = _LocalPipeline(self.spark, bound.input, bound.schema, bound.steps, context, tables)
+        calculation = Calculation.of(bound, context)
+        tables = LocalTables(self, given, within, source_tables(calculation.input, calculation.steps))
         capture = _Capture()
         try:
-            frame = pipeline.run(capture.write, capture)
-            return Evaluated(capture.outputs, collected(frame))
-        except PySparkException as error:
-            problem = explain_failure(error, pipeline, capture.current)
-            raise RunError([problem.within(project=bound.head.id)]) from error
+            execute(self.spark, calculation, tables, capture, keeping=_KeptHere(self.spark))
+        except RunError as error:
+            raise RunError(problem.within(project=bound.head.id) for problem in error.problems) from error
+        return Evaluated(capture.outputs, capture.working)
 
     def held(self, location: Location, table: Table) -> DataFrame:
         """The rows of a file, read at the first time of asking."""
@@ -139,28 +137,28 @@ class LocalEngine:
 
 
 @dataclass
-class _Capture(Listener):
-    """Collects what outputs would write, and remembers which step was under way."""
+class _Capture(Sink):
+    """Collects what outputs would write, and the final working dataset."""
 
     outputs: dict[int, Sequence[Values]] = field(default_factory=dict)
-    current: Step | None = None
+    working: Sequence[Values] = ()
 
-    def started(self, step: Step) -> None:
-        self.current = step
+    def publish(self, output: Publication, rows: DataFrame, _warn: Warn) -> None:
+        self.outputs[output.seq] = collected(rows)
 
-    def write(self, output: Publication, frame: DataFrame) -> None:
-        self.outputs[output.seq] = collected(frame)
+    def finish(self, working: DataFrame, _warn: Warn) -> None:
+        self.working = collected(working)
 
 
-class _LocalPipeline(Pipeline):
-    """What others keep in memory or on disk, this one holds itself.
+@dataclass(frozen=True)
+class _KeptHere(Keeping):
+    """Holds rows in this process wherever a frame is used twice, which for an output means the final working dataset as
+    well."""
 
-    It does so wherever a frame is used twice, which for an output means the final working dataset as well.
-    """
+    spark: SparkSession
 
-    def keeps(self, index: int, forked: bool) -> bool:
-        step = self.steps[index]
-        return step.publishes is not None or step.forks
+    def is_due(self, steps: Sequence[Step], index: int, *, forked: bool) -> bool:
+        return steps[index].publishes is not None or steps[index].forks
 
     def keep(self, frame: DataFrame, columns: Mapping[str, ColumnType]) -> DataFrame:
         return local_frame(self.spark, {name: columns[name] for name in frame.columns}, collected(frame))

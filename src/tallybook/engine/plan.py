@@ -1,4 +1,4 @@
-"""The plan: what a run will do, as data. `explain` prints it, `pipeline` runs it; both read the same steps."""
+"""The plan: what a run will do, as data. `explain` prints it, `execute` runs it; both read the same steps."""
 
 from __future__ import annotations
 
@@ -20,15 +20,35 @@ Destine = Callable[[Publication, SourceTable], Location]
 
 
 @dataclass(frozen=True)
-class Plan:
+class Calculation:
+    """Checked steps over one working dataset, for one period."""
+
+    context: RunContext
+    input: SourceTable
+    schema: WorkingSchema
+    """The working dataset before the first step."""
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def of(cls, bound: BoundProject, context: RunContext) -> Calculation:
+        """The calculation of a project; ValidationError if the checker found problems in it."""
+        if bound.problems:
+            raise ValidationError(bound.problems)
+        assert bound.input is not None and bound.schema is not None, "a project without problems is whole"
+        return Calculation(context, bound.input, bound.schema, bound.steps)
+
+    @property
+    def last(self) -> WorkingSchema:
+        """The working dataset after the last step."""
+        return self.steps[-1].after if self.steps else self.schema
+
+
+@dataclass(frozen=True)
+class Plan(Calculation):
     """A project bound to one period: its steps, the places it reads and the places it writes."""
 
     project_id: str
     project_version: int
-    context: RunContext
-    input: SourceTable
-    schema: WorkingSchema
-    steps: tuple[Step, ...]
     locations: Mapping[SourceTable, tuple[Location, ...]]
     destinations: Mapping[int, Location]
     """Of each output, by seq."""
@@ -48,20 +68,18 @@ class Plan:
 
 def make_plan(bound: BoundProject, context: RunContext, locate: Locate, destine: Destine) -> Plan:
     """Resolves every place a checked project reads and writes."""
-    if bound.problems:
-        raise ValidationError(bound.problems)
-    assert bound.input is not None and bound.schema is not None
+    made = Calculation.of(bound, context)
     if len(bound.steps) > MAX_STEPS:
         raise fail("InvalidArguments", f"a project has at most {MAX_STEPS} operations, this one {len(bound.steps)}")
     return Plan(
         project_id=bound.head.id,
         project_version=bound.head.version,
-        context=context,
-        input=bound.input,
-        schema=bound.schema,
-        steps=bound.steps,
-        locations={source: locate(source) for source in source_tables(bound.input, bound.steps)},
-        destinations={output.seq: _destined(output, bound.input, destine) for output in publications(bound.steps)},
+        context=made.context,
+        input=made.input,
+        schema=made.schema,
+        steps=made.steps,
+        locations={source: locate(source) for source in source_tables(made.input, made.steps)},
+        destinations={output.seq: _destined(output, made.input, destine) for output in publications(made.steps)},
     )
 
 

@@ -69,7 +69,9 @@ class OperationResult(Entity):
     rows_selected: int | None = None
     rows_added: int | None = None
     rows_deleted: int | None = None
-    duration_ms: int
+    duration_ms: int | None = None
+    """What an output cost, with everything that had to be computed for it. None for other operations: Spark computes
+    them with the outputs, and nobody can tell their share."""
 
 
 class OutputResult(Entity):

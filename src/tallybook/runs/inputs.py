@@ -47,7 +47,7 @@ class PlannedInputs:
                 raise
             with suppress(OSError, *SPARK_ERRORS):
                 if changed := self._changed():
-                    raise changed from error
+                    raise _in_place_of(error, changed) from error
             raise
 
     def _changed(self) -> RunError | None:
@@ -60,3 +60,10 @@ class PlannedInputs:
             f"files that the run reads changed after it was planned: {'; '.join(changed[:_LISTED])}{more}",
             hint="the output was not published; run again when nothing else writes to these files",
         )
+
+
+def _in_place_of(error: Exception, changed: RunError) -> RunError:
+    """The change of a file as the problem of the operation that failed."""
+    if not isinstance(error, ProblemError):
+        return changed
+    return RunError([changed.problem.within(seq=error.problem.seq, operation=error.problem.operation)])

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from tallybook.engine.failures import explained
-from tallybook.engine.interrupt import interruptible
-from tallybook.engine.pipeline import Listener, Pipeline
+from tallybook.engine.execute import Sink, Warn, execute
 from tallybook.engine.plan import Plan
 from tallybook.engine.tables import LocatedTables
 from tallybook.errors import ProblemError, RunError, fail
@@ -21,7 +19,6 @@ from tallybook.model.datasource import DEFAULT_FORMAT, DataSource, FileOptions, 
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar
 from tallybook.model.run import OutputResult, Run
-from tallybook.operations.base import Step
 from tallybook.operations.publication import Publication
 from tallybook.rows import sql
 from tallybook.runs.outputs import first_rows, read_output, write_mode
@@ -79,17 +76,15 @@ def replay(store: Store, session: Callable[[], SparkSession], run_id: str, calen
     snapshot = store.snapshot(run_id)
     plan = plan_again(run, snapshot, store)
     spark = session()
-    again = _Again(store, spark, run, plan, scratch.resolve() / f"{run.id}-{uuid4().hex}")
+    sink = ReplaySink(store, spark, run, plan, scratch.resolve() / f"{run.id}-{uuid4().hex}")
     tables = LocatedTables.of(spark, plan, calendar_then(snapshot, calendar))
-    pipeline = Pipeline(spark, plan.input, plan.schema, plan.steps, plan.context, tables)
     changed = changed_inputs(spark, snapshot)
     try:
-        with _naming(changed), explained(pipeline, lambda: again.current), interruptible(spark):
-            pipeline.run(again.compare, again)
+        with _naming(changed):
+            execute(spark, plan, tables, sink)
     finally:
-        pipeline.release()
-        shutil.rmtree(again.folder, ignore_errors=True)
-    return Replay(run, again.comparisons, changed)
+        shutil.rmtree(sink.folder, ignore_errors=True)
+    return Replay(run, sink.comparisons, changed)
 
 
 @contextmanager
@@ -105,8 +100,8 @@ def _naming(changed: Sequence[str]) -> Iterator[None]:
 
 
 @dataclass
-class _Again(Listener):
-    """The outputs of a replay, each compared as it comes."""
+class ReplaySink(Sink):
+    """Compares each output of a replay with what the run wrote."""
 
     store: Store
     spark: SparkSession
@@ -114,30 +109,27 @@ class _Again(Listener):
     plan: Plan
     folder: Path
     comparisons: list[OutputComparison] = field(default_factory=list)
-    current: Step | None = None
 
-    def started(self, step: Step) -> None:
-        self.current = step
+    def publish(self, output: Publication, rows: DataFrame, _warn: Warn) -> None:
+        self.comparisons.append(self._compared(output, rows))
 
-    def compare(self, output: Publication, frame: DataFrame) -> None:
+    def _compared(self, output: Publication, rows: DataFrame) -> OutputComparison:
         place = Location(self._scratch(output), str(self.folder / str(output.seq)))
-        rows = write(self.spark, frame, place, mode="overwrite", run_id=self.run.id, seq=output.seq).rows
+        written = write(self.spark, rows, place, mode="overwrite", run_id=self.run.id, seq=output.seq)
         result = next(each for each in self.store.output_results(self.run.id) if each.seq == output.seq)
         original = replace(self.plan.destinations[output.seq], version=result.delta_version)
-        comparison = OutputComparison(output.seq, str(original), rows)
+        comparison = OutputComparison(output.seq, str(original), written.rows)
         later = self._written_later(result) if result.delta_version is None else None
         if later is not None:
-            self.comparisons.append(replace(comparison, unknown=f"{later} has written there since"))
-            return
+            return replace(comparison, unknown=f"{later} has written there since")
         names = [sql.name(name) for name in output.columns]
         try:
             then = read_output(self.spark, output, original).select(*names)
             now = read_output(self.spark, output, place).select(*names)
             gone = [] if write_mode(output, self.run) == "append" else _only(then, now)
-            comparison = replace(comparison, only_then=gone, only_now=_only(now, then))
+            return replace(comparison, only_then=gone, only_now=_only(now, then))
         except ProblemError as error:
-            comparison = replace(comparison, unknown=error.problem.message)
-        self.comparisons.append(comparison)
+            return replace(comparison, unknown=error.problem.message)
 
     def _scratch(self, output: Publication) -> DataSource:
         """The destination's own format where that is plain files: CSV, for one, cannot tell an empty text from NULL."""

@@ -11,14 +11,9 @@ from tallybook.model.run import Run
 from tallybook.storage.failure import SPARK_ERRORS, reason
 from tallybook.store.store import Store
 
-Placed = Callable[[Sequence[Problem]], Sequence[Problem]]
-"""Says of problems where in the run they happened."""
-
 
 @contextmanager
-def recording_outcome(
-    store: Store, run: Run, placed: Placed = lambda problems: problems, log: Callable[[], str | None] = lambda: None
-) -> Iterator[None]:
+def recording_outcome(store: Store, run: Run, log: Callable[[], str | None] = lambda: None) -> Iterator[None]:
     """Makes an interrupted run cancelled and any other unfinished one failed, with the problem that says why.
 
     The problem is the one that ended the run, also where the store cannot take it; the store then hears of it at the
@@ -27,13 +22,13 @@ def recording_outcome(
     try:
         yield
     except ProblemError as error:
-        raise _failed(store, run, placed(error.problems), log()) from error
+        raise _failed(store, run, error.problems, log()) from error
     except TallybookError as error:
         _record(store, run, Problem("InternalError", error.message, error.hint, project=run.project_id))
         raise
     except Exception as error:
         said = reason(error) if isinstance(error, SPARK_ERRORS) else error
-        problems = placed([Problem("InternalError", f"{type(error).__name__}: {said}")])
+        problems = [Problem("InternalError", f"{type(error).__name__}: {said}")]
         raise _failed(store, run, problems, log()) from error
     except BaseException:
         _record(store, run, None)

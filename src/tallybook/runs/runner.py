@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tallybook.engine.context import RunContext
-from tallybook.engine.pipeline import Listener
+from tallybook.engine.events import Observer, Warned
 from tallybook.engine.plan import Plan
 from tallybook.errors import RunError, fail
 from tallybook.model.period import Calendar
@@ -20,9 +20,10 @@ from tallybook.project.load import Definitions, ProjectEntry
 from tallybook.project.recorded import Changes
 from tallybook.runs.appended import EarlierAppends, append_outputs, earlier_appends, written_outputs
 from tallybook.runs.apply import apply
-from tallybook.runs.execute import Execution
+from tallybook.runs.execute import execute_run
 from tallybook.runs.planner import Planner
 from tallybook.runs.prepare import calendar_of, prepare
+from tallybook.runs.recorder import Recorder
 from tallybook.runs.run_guard import check_may_run
 from tallybook.runs.run_outcome import recording_outcome
 from tallybook.runs.snapshot import calendar_then, changed_inputs, plan_again, take_snapshot
@@ -54,7 +55,7 @@ class Runner:
     store: Store
     session: Callable[[], SparkSession]
     sandbox: Path
-    watcher: Listener = field(default_factory=Listener)
+    observers: Sequence[Observer] = ()
 
     def run(
         self,
@@ -163,14 +164,15 @@ class Runner:
     ) -> RunResult:
         with recording_outcome(self.store, run):
             spark = self.session()
-        execution = Execution(self.store, spark, run, plan, calendar, earlier.rivals, self.watcher)
-        if earlier.problem is not None:
-            execution.warn(f"appends once more: {earlier.problem.message}")
-        for warning in warnings:
-            execution.warn(warning)
-        frame = execution.execute()
+        recorder = Recorder(self.store, run)
+        observers: tuple[Observer, ...] = (recorder, *self.observers)
+        again = [f"appends once more: {earlier.problem.message}"] if earlier.problem is not None else []
+        for observer in observers:
+            for warning in (*again, *warnings):
+                observer(Warned(warning))
+        frame = execute_run(self.store, spark, run, plan, calendar, observers, earlier.rivals)
         operations = self.store.operation_results(run.id)
-        return RunResult(self.store.run(run.id), plan, operations, execution.outputs, execution.warnings, frame)
+        return RunResult(self.store.run(run.id), plan, operations, recorder.outputs, recorder.warnings, frame)
 
 
 def superseded_input(plan: Plan, changes: Changes) -> Iterator[str]:

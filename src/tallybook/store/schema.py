@@ -15,7 +15,7 @@ from tallybook.errors import StoreError
 from tallybook.store.database import Database
 from tallybook.store.sqlite import RESTORE, new_file, refuse_damaged
 
-REVISIONS = ("0001", "0002", "0003")
+REVISIONS = ("0001", "0002", "0003", "0004")
 """All revisions, oldest first; a test compares them with the scripts."""
 VERSION_TABLE = "tallybook_version"
 

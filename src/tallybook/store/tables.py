@@ -171,7 +171,7 @@ OPERATION_RESULTS = sa.Table(
     sa.Column("rows_selected", sa.BigInteger),
     sa.Column("rows_added", sa.BigInteger),
     sa.Column("rows_deleted", sa.BigInteger),
-    sa.Column("duration_ms", sa.BigInteger, nullable=False),
+    sa.Column("duration_ms", sa.BigInteger),
 )
 
 OUTPUT_RESULTS = sa.Table(

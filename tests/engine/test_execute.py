@@ -1,0 +1,200 @@
+"""The core that executes a calculation: what is computed once, what is cut, what observers hear, and stable ids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from tests.rules.kit import NOW, aggregate, applied, orders, rows, update
+
+from tallybook.engine import execute as core
+from tallybook.engine.context import RunContext
+from tallybook.engine.events import Event, Failed, Finished, OutputWritten, RunStarted, StepPlanned, StepStarted, Warned
+from tallybook.engine.execute import Sink, Warn, execute
+from tallybook.engine.keeping import KeptInMemory
+from tallybook.engine.plan import Calculation
+from tallybook.engine.tables import LocatedTables
+from tallybook.errors import RunError, StoreError
+from tallybook.model.dataset import Dataset
+from tallybook.model.datasource import FileOptions, FileSource
+from tallybook.model.location import Location
+from tallybook.model.period import GREGORIAN
+from tallybook.operations.publication import Publication
+from tallybook.project.bind import bind_project
+from tallybook.project.dataset_versions import DatasetVersions
+from tallybook.project.model import Project
+
+COLUMNS = [{"name": "key", "type": "string"}, {"name": "amount", "type": "decimal(10,2)"}]
+DATASET = Dataset.model_validate(
+    {"id": "d", "name": "D", "main_table": {"name": "t", "columns": COLUMNS}}, strict=False
+)
+
+
+def output(seq: int, **arguments: object) -> dict[str, object]:
+    destination = {"destination": {"location": "nowhere"}}
+    return {"seq": seq, "name": f"out {seq}", "type": "output", "arguments": destination | arguments}
+
+
+@dataclass
+class Collected(Sink):
+    """The rows of every output and of the final working dataset."""
+
+    written: dict[int, list[Row]] = field(default_factory=dict)
+    final: list[Row] = field(default_factory=list)
+
+    def publish(self, output: Publication, rows: DataFrame, _warn: Warn) -> None:
+        self.written[output.seq] = rows.collect()
+
+    def finish(self, working: DataFrame, _warn: Warn) -> None:
+        self.final = working.collect()
+
+
+def executed(
+    spark: SparkSession, folder: Path, sink: Sink, *operations: dict[str, object], **options: object
+) -> DataFrame:
+    project = Project.model_validate(
+        {"id": "p", "name": "P", "input_dataset_id": "d", "operations": operations}, strict=False
+    )
+    period = GREGORIAN.period("2026-01")
+    context = RunContext("r", period, period.start_date, NOW, 1_770_000_000_000)
+    calculation = Calculation.of(bind_project(project, project.operations, DatasetVersions.of({"d": DATASET})), context)
+    source = FileSource(id="s", type="parquet", options=FileOptions(path_prefix=str(folder)))
+    tables = LocatedTables(spark, {calculation.input: (Location(source, str(folder)),)}, period, GREGORIAN)
+    return execute(spark, calculation, tables, sink, **options)  # type: ignore[arg-type]  # options of execute
+
+
+def collected(spark: SparkSession, folder: Path, *operations: dict[str, object]) -> Collected:
+    sink = Collected()
+    executed(spark, folder, sink, *operations)
+    return sink
+
+
+@pytest.fixture
+def parquet(spark: SparkSession, tmp_path: Path) -> Path:
+    frame = spark.range(0, 100, numPartitions=3).selectExpr(
+        "concat('k', id % 7) AS key", "CAST(id AS decimal(10,2)) AS amount"
+    )
+    frame.write.parquet(str(tmp_path / "in"))
+    return tmp_path / "in"
+
+
+SUMS = {"seq": 2, **aggregate(["key"], total="SUM(amount)"), "name": "sums"}
+
+
+def test_two_outputs_of_a_run_agree_on_every_id(spark: SparkSession, parquet: Path) -> None:
+    written = collected(spark, parquet, output(1), SUMS, output(3), output(4)).written
+    ids = [{row["_row_id"]: row["amount"] for row in written[seq]} for seq in (1, 3, 4)]
+    assert len(ids[0]) == 100 and ids[0].items() <= ids[1].items() and ids[1] == ids[2]
+    assert len(ids[1]) == 107
+
+
+def test_a_run_evaluated_again_agrees_on_every_cell(spark: SparkSession, parquet: Path) -> None:
+    once, again = (collected(spark, parquet, SUMS, output(3)) for _ in range(2))
+    assert Counter(once.written[3]) == Counter(again.written[3])
+    assert Counter(once.final) == Counter(again.final)
+
+
+def test_ids_are_ordered_as_the_rows_lie(spark: SparkSession, parquet: Path) -> None:
+    final = collected(spark, parquet, output(1)).final
+    by_id = [row["amount"] for row in sorted(final, key=lambda row: row["_row_id"])]
+    in_files = [
+        row["amount"] for file in sorted(parquet.glob("*.parquet")) for row in spark.read.parquet(str(file)).collect()
+    ]
+    assert by_id == in_files
+
+
+def test_the_time_of_a_run_is_not_written_into_generated_code(
+    spark: SparkSession, parquet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two runs of a project share their code, so a session compiles it once."""
+    frame = executed(spark, parquet, Sink(), SUMS)
+    adaptive = spark.conf.get("spark.sql.adaptive.enabled", "true")
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    try:
+        frame.select("*").explain("codegen")
+    finally:
+        spark.conf.set("spark.sql.adaptive.enabled", str(adaptive))
+    shown = capsys.readouterr().out
+    assert "Generated code" in shown
+    assert f"{int(NOW.timestamp())}000000L" not in shown
+
+
+def test_what_is_kept_is_let_go(spark: SparkSession, parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[DataFrame] = []
+    keep = KeptInMemory.keep
+    monkeypatch.setattr(KeptInMemory, "keep", lambda self, *args: kept.append(keep(self, *args)) or kept[-1])
+    again = {**SUMS, "seq": 5, "name": "again", **aggregate(["key"], other="COUNT(*)")}
+    collected(spark, parquet, output(1), SUMS, output(3), {**again, "seq": 5}, output(6))
+    assert kept and not any(frame.storageLevel.useMemory or frame.storageLevel.useDisk for frame in kept)
+
+
+def test_a_long_chain_is_cut_and_stays_right(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core, "CUT_EVERY", 3)
+    cuts: list[int] = []
+    frame = orders(spark, ("A", "EMEA", "on", 0, 0), ("B", "APAC", "on", 0, 5))
+    checkpoint = type(frame).localCheckpoint
+    monkeypatch.setattr(type(frame), "localCheckpoint", lambda self, **kw: cuts.append(1) or checkpoint(self, **kw))
+    after = applied(frame, *[update("quantity < 5", quantity="quantity + 1")] * 8)
+    assert rows(after, "order_id", "quantity") == [("A", 5), ("B", 5)]
+    assert len(cuts) == 2
+
+
+def test_observers_hear_what_happens_in_order(spark: SparkSession, parquet: Path) -> None:
+    class Warning(Collected):
+        def publish(self, output: Publication, rows: DataFrame, warn: Warn) -> None:
+            super().publish(output, rows, warn)
+            warn(f"output {output.seq} is odd")
+
+        def finish(self, working: DataFrame, warn: Warn) -> None:
+            warn("all is odd")
+
+    heard: list[Event] = []
+    also: list[Event] = []
+    executed(spark, parquet, Warning(), SUMS, output(3), observers=[heard.append, also.append])
+    assert heard == also
+    started, first, planned, second, warned, written, last, finished = heard
+    assert isinstance(started, RunStarted) and [step.seq for step in started.steps] == [2, 3]
+    assert isinstance(first, StepStarted) and isinstance(planned, StepPlanned) and first.step is planned.step
+    assert isinstance(second, StepStarted) and isinstance(written, OutputWritten) and second.step is written.step
+    assert written.seconds > 0
+    assert (warned, last, finished) == (Warned("output 3 is odd"), Warned("all is odd"), Finished())
+
+
+def test_a_failure_is_attributed_to_its_step_and_told(spark: SparkSession, parquet: Path) -> None:
+    heard: list[Event] = []
+    wrong = {"seq": 2, **update("TRUE", amount='TO_DECIMAL(CONCAT("x", key))'), "name": "wrong"}
+    with pytest.raises(RunError) as caught:
+        executed(spark, parquet, Collected(), wrong, output(3), observers=[heard.append])
+    problem = caught.value.problem
+    assert (problem.type, problem.seq, problem.operation) == ("EvaluationError", 2, "wrong")
+    assert isinstance(heard[-1], Failed) and heard[-1].step is not None
+    assert (heard[-1].step.seq, heard[-1].problems) == (2, (problem,))
+
+
+@pytest.mark.parametrize("error", [StoreError("gone"), KeyboardInterrupt()], ids=["store", "interrupt"])
+def test_what_is_no_problem_of_a_step_comes_out_as_it_is(
+    spark: SparkSession, parquet: Path, error: BaseException
+) -> None:
+    class Failing(Sink):
+        def publish(self, _output: Publication, _rows: DataFrame, _warn: Warn) -> None:
+            raise error
+
+    heard: list[Event] = []
+    with pytest.raises(type(error)) as caught:
+        executed(spark, parquet, Failing(), output(3), observers=[heard.append])
+    assert caught.value is error
+    assert isinstance(heard[-1], Failed) and heard[-1].problems == ()
+
+
+def test_a_bug_is_an_internal_error_of_the_step(spark: SparkSession, parquet: Path) -> None:
+    class Failing(Sink):
+        def publish(self, _output: Publication, _rows: DataFrame, _warn: Warn) -> None:
+            raise ZeroDivisionError("by zero")
+
+    with pytest.raises(RunError) as caught:
+        executed(spark, parquet, Failing(), output(3))
+    problem = caught.value.problem
+    assert (problem.type, problem.message, problem.seq) == ("InternalError", "ZeroDivisionError: by zero", 3)
