@@ -80,3 +80,16 @@ def test_the_installation_trusts_nothing_without_a_hash() -> None:
     assert len(installs) == 2
     assert "--require-hashes" in installs[0]
     assert "--no-deps --no-build-isolation" in installs[1]
+
+
+def test_every_test_that_the_threat_model_names_is_there() -> None:
+    lines = (ROOT / "SECURITY.md").read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if line.startswith("| ")][1:]
+    named = {row: re.findall(r"`(tests/[^`]+)`", row) for row in rows}
+    assert rows and all(named.values()), "each threat names a test"
+    assert [test for tests in named.values() for test in tests if not _has_test(*test.partition("::")[::2])] == []
+
+
+def _has_test(file: str, name: str) -> bool:
+    path = ROOT / file
+    return path.is_file() and f"def {name or 'test_'}" in path.read_text(encoding="utf-8")

@@ -92,3 +92,28 @@ def test_tables_of_a_database_are_compared_by_name() -> None:
     assert Area("db", ("s.orders",)).relation(Area("db", ("s.orders",))) == "is"
     assert Area("db", ("s.orders",)).relation(Area("db", ("orders",))) is None
     assert Area("db", ("s.orders",)).relation(Area("other", ("s.orders",))) is None
+
+
+DAYS = "{2024,2025,2026}-{" + ",".join(f"{month:02}" for month in range(1, 13)) + "}-{" + ",".join(map(str, range(31)))
+
+
+@pytest.mark.parametrize(
+    ("read", "overlaps", "apart"),
+    [
+        (f"/nowhere/{DAYS}}}.csv", "/nowhere/2025-03-7.csv", "/nowhere/report"),
+        ("/nowhere/" + "{a,b}" * 40, "/nowhere/" + "ab" * 20, "/elsewhere/x"),
+        ("/nowhere/x/" + "{a/b,c}" * 20 + "/d", "/nowhere/x/y", "/nowhere/z"),
+        ("/nowhere/" + "{" * 60 + "a" + "}" * 60, "/nowhere/a", "/nowhere/a/../../b"),
+    ],
+    ids=["days", "forty", "with-slashes", "nested"],
+)
+def test_patterns_with_too_many_choices_are_taken_as_a_wider_one(read: str, overlaps: str, apart: str) -> None:
+    assert len(list(areas_read(read))) == 1
+    assert relations(overlaps, read) and not relations(apart, read)
+
+
+@pytest.mark.parametrize(
+    "read", ["/nowhere/" + "{a,..}/" * 20 + "x", "/nowhere/" + "{a,.}" * 20 + "/x"], ids=["two", "one"]
+)
+def test_choices_that_may_lead_upwards_can_be_anywhere(read: str) -> None:
+    assert relations("/elsewhere", read) == {"is inside"}

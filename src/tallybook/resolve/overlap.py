@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from math import prod
 from pathlib import Path
 from typing import Literal
 
@@ -28,6 +29,9 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _WILD = re.compile(r"[*?]|\A(?:[^\[]|\[(?=\]))*+\[[^]]++\]")
 """A star, a question mark or a class such as `[ab]`. Anchored, because a class that is never closed would otherwise be
 tried from each of its brackets."""
+
+_MOST_ALTERNATIVES, _DEEPEST = 1000, 20
+"""Choices of `{a,b}` in a pattern multiply: twenty of them in a row are a million paths."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ def areas_read(pattern: str) -> Iterator[Area]:
     store, path = _store(pattern)
     for text in _alternatives(path):
         segments = tuple(map(_segment, _split(posixpath.normpath(text))))
-        if store:
+        if store or not segments:
             yield Area(store, segments)
             continue
         fixed = next((index for index, each in enumerate(segments) if not isinstance(each, str)), len(segments))
@@ -116,26 +120,63 @@ def _store(target: str) -> tuple[str, str]:
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
-    """The pattern once for each choice of its `{a,b}`."""
-    opened, parts, depth = -1, [0], 0
-    index = 0
+    """Returns the pattern once for each choice of its `{a,b}`; if there are too many, one pattern that covers all."""
+    if _count(pattern) > _MOST_ALTERNATIVES:
+        yield _widened(pattern)
+    else:
+        yield from _expanded(pattern)
+
+
+def _count(pattern: str, depth: int = 0) -> int:
+    if depth > _DEEPEST:
+        return _MOST_ALTERNATIVES + 1
+    return prod(sum(_count(choice, depth + 1) for choice in choices) for _, _, choices in _groups(pattern))
+
+
+def _expanded(pattern: str) -> Iterator[str]:
+    groups = _groups(pattern)
+    if not groups:
+        yield pattern
+        return
+    start, end, choices = groups[0]
+    for choice in choices:
+        yield from _expanded(pattern[:start] + choice + pattern[end:])
+
+
+def _widened(pattern: str) -> str:
+    """Returns a pattern that covers all choices: `*` for those within a name, the whole folder for those with a slash.
+    It is everything where a choice may lead upwards."""
+    text, done = "", 0
+    for start, end, choices in _groups(pattern):
+        if ".." in pattern or any("." in choice and not set(choice) - set(".{,}") for choice in choices):
+            return "/"
+        text += pattern[done:start]
+        if any("/" in choice for choice in choices):
+            return text.rpartition("/")[0] or "/"
+        text, done = text + "*", end
+    return text + pattern[done:]
+
+
+def _groups(pattern: str) -> list[tuple[int, int, list[str]]]:
+    """Returns the outermost `{a,b}` of a pattern: where each begins and ends, and its choices."""
+    found: list[tuple[int, int, list[str]]] = []
+    parts: list[int] = []
+    depth = index = 0
     while index < len(pattern):
         letter = pattern[index]
         if letter == "{":
             depth += 1
             if depth == 1:
-                opened, parts = index, [index + 1]
+                parts = [index + 1]
         elif letter == "," and depth == 1:
             parts.append(index + 1)
         elif letter == "}" and depth:
             depth -= 1
             if depth == 0:
-                parts.append(index + 1)
-                for start, end in pairwise(parts):
-                    yield from _alternatives(pattern[:opened] + pattern[start : end - 1] + pattern[index + 1 :])
-                return
+                choices = [pattern[start : end - 1] for start, end in pairwise([*parts, index + 1])]
+                found.append((parts[0] - 1, index + 1, choices))
         index += 2 if letter == "\\" else 1
-    yield pattern
+    return found
 
 
 def _segment(text: str) -> Segment:
