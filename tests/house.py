@@ -24,7 +24,6 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tallybook"
 READERS = ("readwriter.py",)
 """The PySpark modules whose `load`, `csv`, `parquet` … open files."""
-FORMATS = {"parquet", "csv", "json", "orc", "delta", "database", "spark_catalog"}
 
 
 @dataclass(frozen=True)
@@ -95,36 +94,10 @@ def class_tests_on_steps() -> int:
 
 
 def branches_on_formats() -> int:
-    """Comparisons, matches and look-ups by the type of a datasource, outside the modules of the formats themselves."""
-    return sum(
-        1
-        for name, tree in trees()
-        if not name.startswith("storage/formats/")
-        for node in ast.walk(tree)
-        if _branches_on_a_format(node)
-    )
+    """Choices by the name of a format or the class of a datasource, as the architecture test finds them."""
+    import test_architecture  # next to this script
 
-
-def _branches_on_a_format(node: ast.AST) -> bool:
-    match node:
-        case ast.Compare(left=left, comparators=others):
-            return any(map(_is_a_type, (left, *others))) and _names_a_format(node)
-        case ast.Match(subject=subject):
-            return _is_a_type(subject) and _names_a_format(node)
-        case ast.Subscript(slice=key):
-            return _is_a_type(key)
-    return False
-
-
-def _is_a_type(node: ast.AST) -> bool:
-    """`….type`, or a local name for it."""
-    return (isinstance(node, ast.Attribute) and node.attr == "type") or (
-        isinstance(node, ast.Name) and node.id == "format"
-    )
-
-
-def _names_a_format(node: ast.AST) -> bool:
-    return any(isinstance(each, ast.Constant) and each.value in FORMATS for each in ast.walk(node))
+    return sum(1 for module in test_architecture.MODULES for _ in test_architecture.branches_on_formats(module))
 
 
 def counts() -> Counts:
