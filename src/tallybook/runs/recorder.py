@@ -34,9 +34,9 @@ class Recorder:
             case Warned(message):
                 self.warnings.append(message)
                 self.store.warn_run(self.run, message)
-            case Failed(Step(seq=seq), problems) if problems:
+            case Failed(step, problems) if step is not None and problems:
                 with suppress(StoreError):  # the failure itself is more important than what came before it
-                    self._record_planned(before=seq)
+                    self._record_planned(before=step.seq)
             case Finished():
                 self._record_planned()
 
