@@ -37,6 +37,7 @@ LEVELS: tuple[frozenset[str], ...] = tuple(
         "engine",
         "runs",
         "scenarios",
+        "documents",
         "workspace reference",
         "cli",
         "__main__",
@@ -61,6 +62,11 @@ WRITERS = {"write", "writeTo", "writeStream"}
 
 CONTRACT = tuple(f"operations.{name}" for name in ("base", "binding", "flow", "publication", "registry", "schema"))
 """What other packages know of operations. Any other module there is one operation, or serves several."""
+
+BEHIND_THE_USE_CASES = {"store", "storage", "engine", "runs"}
+"""What a command reaches through `workspace` only."""
+OBSERVED = "engine.events"
+"""The data that observers of a run get, such as progress on a terminal."""
 
 PRINTER = "cli.screen"
 """Whatever text reaches a terminal goes through it, because text of users can command a terminal."""
@@ -248,6 +254,21 @@ def _texts(node: ast.AST) -> set[str]:
     return {item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)}
 
 
+def past_the_use_cases(module: Module) -> Iterator[str]:
+    """Commands that reach the store, the storage, the engine or the runs by themselves, for types included: they call
+    `workspace` and print a document or lines."""
+    if module.top != "cli":
+        return
+    for found in imports(module):
+        package, _, rest = found.target.partition(".")
+        if package == "tallybook" and rest.partition(".")[0] in BEHIND_THE_USE_CASES and rest != OBSERVED:
+            yield f"{module.name}:{found.line} imports {found.target}"
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Attribute(attr="store" | "existing_store" | "environment" as name):
+                yield f"{module.name}:{node.lineno} uses .{name}"
+
+
 def asks_which_operation(module: Module) -> Iterator[str]:
     """Knowing single operations outside `operations`: by their classes, by a step's class or by a name of a type.
 
@@ -293,6 +314,7 @@ RULES: tuple[Rule, ...] = (
     not_plain_spark,
     actions,
     prints,
+    past_the_use_cases,
     asks_which_operation,
     branches_on_formats,
 )
@@ -365,6 +387,13 @@ def test_every_module_has_a_place() -> None:
         pytest.param(
             asks_which_operation, "engine.plan", "match step.type:\n  case 'append' | 'x': pass", id="name matched"
         ),
+        pytest.param(past_the_use_cases, "cli.runs", "def f():\n    import tallybook.store.store", id="the store"),
+        pytest.param(past_the_use_cases, "cli.plan", "from tallybook.engine.plan import Plan", id="the engine"),
+        pytest.param(past_the_use_cases, "cli.plan", "from tallybook import storage", id="the storage"),
+        pytest.param(
+            past_the_use_cases, "cli.run", "if TYPE_CHECKING:\n    from ..runs.runner import RunResult", id="a type"
+        ),
+        pytest.param(past_the_use_cases, "cli.runs", "opened.existing_store()", id="the store of a workspace"),
         pytest.param(prints, "cli.run", "print('x')", id="print"),
         pytest.param(prints, "cli.run", "typer.echo('x')", id="echo"),
         pytest.param(prints, "cli.run", "from typer import secho", id="imported"),
@@ -395,6 +424,9 @@ def test_a_breach_is_found(rule: Rule, name: str, text: str) -> None:
         ("engine.pipeline", "frame.count()\nframe.write.parquet(path)"),
         ("rows.joins", "F.count('a')\nF.first(b)\n'text'.count('t')\n[].count(1)"),
         ("cli.run", "import tallybook.workspace\nfrom tallybook.errors import Problem"),
+        ("cli.run", "from tallybook.documents.runs import RunDocument\nopened.upgrade_store()"),
+        ("cli.progress", "from tallybook.engine.events import Event"),
+        ("workspace", "from tallybook.store.store import Store\nself.environment.existing_store()"),
         ("engine.plan", "from tallybook.operations.base import Step"),
         ("engine.plan", "step.publishes is not None\nproblem.type == 'InvalidYaml'\noutput.mode == 'append'"),
         ("operations.append", "from tallybook.operations.grouping import grouped\nisinstance(step, AppendStep)"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from inspect import cleandoc
 from typing import Any
 
+from tallybook.documents.schema import yaml_schema
 from tallybook.errors import PROBLEM_TYPES
 from tallybook.expressions.functions import FAMILIES
 from tallybook.expressions.registry import FUNCTIONS, Function, load_functions
@@ -15,8 +16,7 @@ from tallybook.operations.base import Operation
 from tallybook.operations.registry import OPERATIONS
 from tallybook.project.entities import OTHER_NAMES
 from tallybook.project.key_descriptions import KEY_DESCRIPTIONS
-from tallybook.project.schema import documents_schema, settings_schema
-from tallybook.scenarios.model import Scenario
+from tallybook.project.schema import settings_schema
 
 _GENERATED = "<!-- Generated from the registry: change the declaration, then run `pytest --update-golden`. -->"
 _TITLES = {
@@ -85,11 +85,11 @@ def filled(page: str, tables: Mapping[str, str]) -> str:
 
 def key_tables() -> dict[str, str]:
     """The keys of the settings, of every kind of document and of operations; and the sections of all operations."""
-    settings, documents = settings_schema(), documents_schema({"scenario": Scenario})
-    known = documents["$defs"]
+    settings, definitions = settings_schema(), yaml_schema()
+    known = definitions["$defs"]
     tables = {"settings": _Keys(settings["$defs"]).table(settings)}
     elsewhere = _TOLD_ELSEWHERE | {"project": tuple(operation.__name__ for operation in OPERATIONS.values())}
-    for kind, body in documents["properties"].items():
+    for kind, body in definitions["properties"].items():
         tables[kind] = _Keys(known, closed=elsewhere.get(kind, ())).table(body)
     tables["operation"] = _Keys(known).table(_shared_keys(known))
     tables["operations"] = "\n\n".join(_operation_section(name, known) for name in OPERATIONS)

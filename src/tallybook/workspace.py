@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
@@ -15,7 +13,6 @@ from typing import TYPE_CHECKING
 from tallybook.errors import Problem, RunError, UsageError, ValidationError, did_you_mean
 from tallybook.expressions.scope import Scope
 from tallybook.model.dataset import DatasetRef
-from tallybook.private import close_folder, make_private_folder
 from tallybook.project.bind import working_schema
 from tallybook.project.check import check, file_order
 from tallybook.project.check_result import CheckResult
@@ -25,17 +22,21 @@ from tallybook.project.load import Definitions, find_root, load_definitions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tallybook.documents.lifecycle import JoinedStore, PeriodList, PeriodState, RenamedWorkspace, UpgradedStore
     from tallybook.engine.events import Observer
     from tallybook.engine.plan import Plan
+    from tallybook.model.period import Calendar, PeriodStatus
+    from tallybook.model.run import RunStatus
     from tallybook.model.state import ProjectState
+    from tallybook.project.explain import Explanation
     from tallybook.project.recorded import Changes, Recorded
+    from tallybook.runs.environment import Environment
+    from tallybook.runs.history import DatasetVersion, RunDetails, RunList
     from tallybook.runs.replay import Replay
     from tallybook.runs.runner import Runner, RunResult
+    from tallybook.scenarios.load import Case
+    from tallybook.scenarios.suite import Outcome
     from tallybook.store.store import Store
-    from tallybook.store.workspaces import WorkspaceRef
-
-PRIVATE = ".tallybook"
-"""The folder of a workspace that belongs to the product."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +91,12 @@ class Workspace:
         """What a run would do: versions, places and schemas. Writes nothing."""
         from tallybook.engine.context import RunContext
         from tallybook.runs.planner import Planner
-        from tallybook.runs.prepare import calendar_of, prepare
+        from tallybook.runs.prepare import prepare
 
         recorded = self._recorded()
         prepared = prepare(self.definitions, recorded, project)
         prepared.check_valid()
-        span = calendar_of(self.definitions).period(period)
+        span = self.calendar.period(period)
         context = RunContext("plan", span, as_of or span.start_date, datetime.now(UTC), 0)
         state = prepared.changes.state(project)
         planner = Planner(self.definitions, recorded.registrations, self.sandbox)
@@ -111,11 +112,10 @@ class Workspace:
     def refusal(self, project: str, period: str) -> Problem | None:
         """Why a run would be refused as things stand: the project's state, or the period's. Writes nothing."""
         from tallybook.project.versions import changes
-        from tallybook.runs.prepare import calendar_of
         from tallybook.runs.run_guard import check_may_run
 
         self._known_project(project)
-        entry, calendar = self.definitions.projects[project], calendar_of(self.definitions)
+        entry, calendar = self.definitions.projects[project], self.calendar
         after = changes(self._recorded(), self.definitions)
         with self.existing_store() as store:
             try:
@@ -179,160 +179,197 @@ class Workspace:
 
     def replay(self, run_id: str) -> Replay:
         """Executes a completed run again and compares every cell it wrote."""
-        from tallybook.runs.prepare import calendar_of
         from tallybook.runs.replay import replay
 
         with self.store() as store:
-            scratch = self.root / PRIVATE / "scratch"
-            return replay(store, lambda: self.session, run_id, calendar_of(self.definitions), scratch)
+            return replay(store, self.environment.session, run_id, self.calendar, self.environment.scratch)
+
+    def first_rows(self, result: RunResult, count: int) -> Iterator[tuple[int, list[str]]]:
+        """The first rows of each output of a run, as lines of text, by the number of the output."""
+        from tallybook.runs.preview import output_rows
+
+        for output in result.outputs:
+            yield output.seq, output_rows(self.session, result, output, count)
+
+    def runs(
+        self,
+        *,
+        project: str | None = None,
+        period: str | None = None,
+        statuses: Sequence[RunStatus] = (),
+        limit: int | None = None,
+    ) -> RunList:
+        """The recorded runs that fit, newest first. Refuses a project or period that does not exist."""
+        from tallybook.runs.history import list_runs
+
+        with self.existing_store() as store:
+            listed = list_runs(store, project, period, statuses, limit)
+        if not listed.runs:
+            self._check_names(project, period)
+        return listed
+
+    def run_details(self, run_id: str) -> RunDetails:
+        """One recorded run with its operations, outputs, events and snapshot."""
+        from tallybook.runs.history import run_details
+
+        with self.existing_store() as store:
+            return run_details(store, run_id)
+
+    def datasets(self) -> tuple[DatasetVersion, ...]:
+        """The newest version of every recorded dataset."""
+        from tallybook.runs.history import latest_datasets
+
+        with self.existing_store() as store:
+            return latest_datasets(store)
+
+    def dataset_versions(self, dataset_id: str) -> tuple[DatasetVersion, ...]:
+        """All recorded versions of a dataset, oldest first."""
+        from tallybook.runs.history import dataset_versions
+
+        with self.existing_store() as store:
+            return dataset_versions(store, dataset_id)
+
+    def periods(self) -> PeriodList:
+        """The periods that were closed or locked."""
+        from tallybook.documents.lifecycle import PeriodList
+
+        with self.existing_store() as store:
+            statuses = store.period_statuses(self.calendar.id) if store is not None else {}
+        return PeriodList(calendar=self.calendar.id, periods=statuses)
+
+    def period(self, identifier: str) -> PeriodState:
+        """A period with its days and its status."""
+        from tallybook.documents.lifecycle import PeriodState
+
+        period, status = self.calendar.period(identifier), self.calendar.initial_status(identifier)
+        with self.existing_store() as store:
+            if store is not None:
+                status = store.period_status(self.calendar.id, identifier, status)
+        return PeriodState.of(self.calendar.id, period, status)
+
+    def set_period_status(self, identifier: str, status: PeriodStatus) -> PeriodState:
+        """Closes or locks a period; there is no way back."""
+        from tallybook.documents.lifecycle import PeriodState
+
+        period, initial = self.calendar.period(identifier), self.calendar.initial_status(identifier)
+        with self.store() as store:
+            new_status = store.set_period_status(self.calendar.id, identifier, status, initial)
+        return PeriodState.of(self.calendar.id, period, new_status)
+
+    def scenarios(self, paths: Sequence[Path] = (), text: str = "") -> list[Case]:
+        """The scenarios in these files or folders with this text in their name or file; by default all."""
+        from tallybook.scenarios.check import choose_cases
+
+        return choose_cases(self.checked, paths, text)
+
+    def test(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        """Runs scenarios, and yields the outcome of each as soon as it is known."""
+        from tallybook.scenarios.suite import judge_all, start_engine
+
+        if cases:
+            settings = self.definitions.settings
+            yield from judge_all(cases, start_engine(settings.spark if settings else None))
+
+    def record_scenarios(self, outcomes: Sequence[Outcome]) -> None:
+        """Writes what came out into the files of these scenarios, as what they expect from now on."""
+        from tallybook.scenarios.record import record
+
+        problems = record(self.root, outcomes)
+        if problems:
+            raise ValidationError(problems)
+
+    @property
+    def calendar(self) -> Calendar:
+        """The calendar of the workspace; ValidationError if it names one that does not exist."""
+        from tallybook.runs.prepare import calendar_of
+
+        return calendar_of(self.definitions)
+
+    def upgrade_store(self) -> UpgradedStore:
+        """Makes or migrates the tables of the store."""
+        from tallybook.documents.lifecycle import UpgradedStore
+
+        self.environment.upgrade_store()
+        return UpgradedStore(upgraded=True)
+
+    def join_store(self, *, new: bool = False) -> JoinedStore:
+        """Makes this folder the workspace that has its name in the store, whatever its files define; with `new`, begins
+        a new workspace of that name."""
+        from tallybook.documents.lifecycle import JoinedStore
+
+        self.environment.join_store(new=new)
+        return JoinedStore(workspace=self.name)
+
+    def rename_in_store(self, old: str) -> RenamedWorkspace:
+        """Gives the workspace `old` of the store the name that the settings have now."""
+        from tallybook.documents.lifecycle import RenamedWorkspace
+
+        self.environment.rename_in_store(old)
+        return RenamedWorkspace(workspace=self.name, old=old)
+
+    @cached_property
+    def environment(self) -> Environment:
+        """The store, the Spark session and the folders."""
+        from tallybook.runs.environment import Environment
+
+        return Environment(self.definitions)
 
     @property
     def session(self) -> SparkSession:
         """The active Spark session, else one started as the settings say."""
-        from tallybook.engine.session import get_session
-
-        settings = self.definitions.settings
-        return get_session(
-            settings.spark if settings else None, log_dir=self._log_folder(), logs=settings.logs if settings else None
-        )
-
-    def store(self) -> Store:
-        """The metadata store, ready for use; close it, or use it in a `with`."""
-        from tallybook.store.store import Store
-
-        setting = self.store_setting
-        with suppress(OSError):
-            self._private_folder()
-        return Store.open(setting, self.root, workspace=self._reference(setting))
-
-    def join_store(self, *, new: bool = False) -> None:
-        """Makes this folder the workspace that has its name in the store, whatever its files define; with `new`, begins
-        a new workspace of that name."""
-        from tallybook.store.store import Store
-
-        with Store.at(self.store_setting, self.root) as store:
-            store.ensure_current()
-            store.join(self._reference(self.store_setting), new=new)
-
-    def rename_in_store(self, old: str) -> None:
-        """Gives the workspace `old` of the store the name that the settings have now."""
-        from tallybook.store.store import Store
-
-        with Store.at(self.store_setting, self.root) as store:
-            store.ensure_current()
-            store.rename(old, self._reference(self.store_setting))
-
-    def _reference(self, setting: str | None) -> WorkspaceRef:
-        """This workspace, as a store recognises it."""
-        from tallybook.project.recorded import content_hash
-        from tallybook.project.versions import bodies
-        from tallybook.store.url import store_url
-        from tallybook.store.workspaces import WorkspaceRef
-
-        url = store_url(setting, self.root, os.environ)
-        return WorkspaceRef(
-            name=self._recorded_name,
-            host=socket.gethostname(),
-            root=self.root,
-            owns_store=url.get_backend_name() == "sqlite" and self._contains(Path(str(url.database))),
-            contents=lambda: {(kind, id, content_hash(body)) for kind, id, body in bodies(self.definitions)},
-        )
-
-    def _contains(self, file: Path) -> bool:
-        """True if the file is in this workspace, and not in another one inside it."""
-        file, root = file.resolve(), self.root.resolve()
-        return file.is_relative_to(root) and find_root(file.parent) == root
-
-    def _recorded_name(self) -> str:
-        """The name in the settings; ValidationError without one. The name of the folder would be another workspace."""
-        if self.definitions.settings is None:
-            raise ValidationError(self._settings_problems())
-        return self.definitions.settings.name
-
-    def _settings_problems(self) -> list[Problem]:
-        problems = self.definitions.problems
-        return [problem for problem in problems if problem.place and problem.place.file == SETTINGS_FILE]
-
-    def _log_folder(self) -> Path | None:
-        """The folder of Spark's logs; None where nothing can be written in the workspace, which may be looked at."""
-        with suppress(OSError):
-            folder = self._private_folder()
-            if os.access(folder, os.W_OK):
-                return folder / "logs"
-        return None
-
-    def _private_folder(self) -> Path:
-        """The folder that belongs to the product, readable by its owner only."""
-        folder = make_private_folder(self.root / PRIVATE)
-        close_folder(folder)
-        return folder
-
-    @property
-    def store_setting(self) -> str | None:
-        """The `store` of the settings. Which one is meant cannot be told from settings with a mistake: ValidationError,
-        for another store would know nothing of what was run and closed."""
-        from tallybook.store.url import URL_VARIABLE
-
-        if os.environ.get(URL_VARIABLE):
-            return None
-        if wrong := self._settings_problems():
-            raise ValidationError(wrong)
-        settings = self.definitions.settings
-        return settings.store if settings is not None else None
+        return self.environment.session()
 
     @property
     def sandbox(self) -> Path:
-        """Where outputs of drafts go."""
-        settings = self.definitions.settings
-        return self.root / (settings.sandbox if settings else f"{PRIVATE}/sandbox")
+        """The folder for outputs of drafts."""
+        return self.environment.sandbox
+
+    def store(self) -> Store:
+        """The metadata store, ready for use; close it, or use it in a `with`."""
+        return self.environment.store()
+
+    def existing_store(self) -> AbstractContextManager[Store | None]:
+        """The store to look at, None if there is none. It is neither made nor changed, so it may be read-only."""
+        return self.environment.existing_store()
 
     def _runner(self, store: Store, observers: Sequence[Observer]) -> Runner:
         from tallybook.runs.runner import Runner
 
-        return Runner(self.definitions, store, lambda: self.session, self.sandbox, observers)
+        return Runner(self.definitions, store, self.environment.session, self.sandbox, observers)
 
-    @contextmanager
-    def existing_store(self) -> Iterator[Store | None]:
-        """The store to look at, None if there is none. It is neither made nor changed, so it may be read-only."""
-        from tallybook.store.store import Store
+    def explain(self, expression: str, dataset_id: str) -> Explanation:
+        """What an expression over the rows of a dataset means."""
+        from tallybook.project.explain import explain
 
-        setting = self.store_setting
-        store = Store.look(setting, self.root, workspace=self._reference(setting))
-        if store is None:
-            yield None
-            return
-        with store:
-            yield store
+        return explain(expression, self.scope_of(dataset_id))
 
     def scope_of(self, dataset_id: str) -> Scope:
         """What an expression over the rows of a dataset can read."""
-        found = self.checked.datasets.find(DatasetRef.model_construct(dataset_id=dataset_id))
-        if found is None:
+        dataset = self.checked.datasets.find(DatasetRef.model_construct(dataset_id=dataset_id))
+        if dataset is None:
             raise ValidationError(self.checked.problems)
-        if isinstance(found, Problem):
-            raise ValidationError([found])
-        return working_schema(found, self.checked.datasets).scope()
+        if isinstance(dataset, Problem):
+            raise ValidationError([dataset])
+        return working_schema(dataset, self.checked.datasets).scope()
 
     def counts(self) -> dict[str, int]:
-        """How many documents of each kind there are."""
-        found = self.definitions
+        """How many definitions of each kind there are."""
+        definitions = self.definitions
         return {
-            "project": len(found.projects),
-            "dataset": len(found.datasets),
-            "resolver": len(found.resolvers),
-            "datasource": len(found.datasources),
-            "calendar": len(found.calendars),
-            "scenario": len(found.scenarios),
+            "project": len(definitions.projects),
+            "dataset": len(definitions.datasets),
+            "resolver": len(definitions.resolvers),
+            "datasource": len(definitions.datasources),
+            "calendar": len(definitions.calendars),
+            "scenario": len(definitions.scenarios),
         }
 
-    def check_names(self, project: str | None, period: str | None) -> None:
-        """Refuses a project or period that does not exist; nothing to refuse about one not named."""
-        from tallybook.runs.prepare import calendar_of
-
+    def _check_names(self, project: str | None, period: str | None) -> None:
+        """Refuses a project or period that does not exist."""
         if project is not None:
             self._known_project(project)
         if period is not None:
-            calendar_of(self.definitions).period(period)
+            self.calendar.period(period)
 
     def _known_project(self, *ids: str) -> None:
         missing = [self._no_project(id) for id in ids if id not in self.definitions.projects]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tallybook.cli.main import main
-from tallybook.cli.schema import whole_schema
+from tallybook.documents.schema import yaml_schema
 from tallybook.project.schema import settings_schema
 from tallybook.workspace import Workspace
 
@@ -106,7 +106,7 @@ def test_init_in_a_folder_with_an_odd_name(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("as_json", [[], ["--json"]])
 def test_schema(option: list[str], as_json: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema", *option, *as_json]) == 0
-    assert json.loads(capsys.readouterr().out) == (settings_schema() if option else whole_schema())
+    assert json.loads(capsys.readouterr().out) == (settings_schema() if option else yaml_schema())
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 from tests.rules.kit import applied, orders, rows
 
 from tallybook import Workspace
-from tallybook.cli.schema import whole_schema
-from tallybook.engine.explain import plan_document, plan_text
+from tallybook.cli.plan import plan_lines
+from tallybook.documents.plan import PlanDocument
+from tallybook.documents.schema import yaml_schema
 from tallybook.errors import UsageError
 from tallybook.operations.flow import last_writer, lineage, live_columns
 from tallybook.operations.registry import OPERATIONS, register, unregister
@@ -91,13 +92,13 @@ def test_it_is_validated_and_its_mistakes_have_places(workspace: Workspace) -> N
 
 @pytest.mark.usefixtures("flag")
 def test_it_is_planned(workspace: Workspace) -> None:
-    plan = workspace.plan("close", "2026-01")
-    text = "\n".join(plan_text(plan))
+    plan = PlanDocument.of(workspace.plan("close", "2026-01"), None)
+    text = "\n".join(plan_lines(plan))
     assert (
         "10. flag: Mark large orders\n   rows: all rows that are not deleted\n   large = amount > 100\n"
         "   new: large boolean\n" in text
     )
-    assert plan_document(plan)["operations"][0]["adds"] == {"large": "boolean"}
+    assert plan.operations[0].adds == {"large": "boolean"}
 
 
 @pytest.mark.usefixtures("flag", "spark")
@@ -129,8 +130,8 @@ def test_what_flows_through_it_is_known(workspace: Workspace) -> None:
 
 @pytest.mark.usefixtures("flag")
 def test_it_is_documented() -> None:
-    assert whole_schema()["$defs"]["Flag"]["properties"]["arguments"]["$ref"] == "#/$defs/FlagArguments"
-    assert "#/$defs/Flag" in str(whole_schema()["$defs"]["Project"]["properties"]["operations"])
+    assert yaml_schema()["$defs"]["Flag"]["properties"]["arguments"]["$ref"] == "#/$defs/FlagArguments"
+    assert "#/$defs/Flag" in str(yaml_schema()["$defs"]["Project"]["properties"]["operations"])
     tables = key_tables()
     assert "`delete`, `output`, `update`, `flag`" in tables["operation"]
     section = tables["operations"].partition("## flag\n\n")[2]
@@ -139,7 +140,7 @@ def test_it_is_documented() -> None:
 
 
 def test_without_it_the_type_is_unknown(workspace: Workspace, spark: SparkSession) -> None:
-    assert "flag" not in OPERATIONS and "Flag" not in whole_schema()["$defs"]
+    assert "flag" not in OPERATIONS and "Flag" not in yaml_schema()["$defs"]
     assert "'flag' is not a known type" in problems(workspace)
     with pytest.raises(UsageError, match="'flag'"):
         applied(orders(spark), {"type": "flag", "arguments": {"column": "cheap", "when": "amount < 11"}})

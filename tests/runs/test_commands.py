@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tests.documents.kit import read_document
 from tests.runs.kit import Books
 
 from tallybook.cli.main import main
@@ -18,6 +18,7 @@ from tallybook.runs.runner import RunResult
 
 @dataclass(frozen=True)
 class Said:
+    args: tuple[str, ...]
     code: int
     out: str
     err: str
@@ -25,7 +26,7 @@ class Said:
     @property
     def json(self) -> Any:
         assert self.err == "", "nothing beside the document"
-        return json.loads(self.out)
+        return read_document(self.args, self.code, self.out)
 
 
 Tally = Callable[..., Said]
@@ -38,7 +39,7 @@ def tally(capsys: pytest.CaptureFixture[str]) -> Tally:
     def run(books: Books, *args: str) -> Said:
         code = main([*args, "--workspace", str(books.root)])
         shown = capsys.readouterr()
-        return Said(code, shown.out, shown.err)
+        return Said(args, code, shown.out, shown.err)
 
     return run
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +9,13 @@ from xml.etree import ElementTree
 
 from tests.scenarios.kit import cases, rows
 
+from tallybook.documents.base import as_json
+from tallybook.documents.scenarios import TestReport
 from tallybook.engine.local import LocalEngine
 from tallybook.project.check import check
 from tallybook.project.load import load_definitions
 from tallybook.scenarios.check import read_cases
-from tallybook.scenarios.report import document, failure_text, junit
+from tallybook.scenarios.report import failure_text, junit
 from tallybook.scenarios.suite import Outcome, judge
 
 ORDERS = Path(__file__).parents[2] / "examples" / "orders"
@@ -67,7 +68,7 @@ def test_a_wide_row_shows_what_differs(tmp_path: Path, engine: LocalEngine, gold
 
 def test_the_json_form(tmp_path: Path, engine: LocalEngine) -> None:
     failed = outcome_of(tmp_path, engine, "    rows: [{id: A, net: 9.5}]\n", "id: A, amount: 10, paid: true")
-    told = json.loads(json.dumps(document([failed])))
+    told = as_json(TestReport.of([failed]))
     assert (told["passed"], told["failed"], told["errors"]) == (0, 1, 0)
     (scenario,) = told["scenarios"]
     assert (scenario["name"], scenario["file"], scenario["status"]) == ("One", "scenarios/one.yaml", "failed")

@@ -11,7 +11,7 @@ from tallybook.cli.screen import emit, say
 from tallybook.text import padded, printable, width
 
 if TYPE_CHECKING:
-    from tallybook.project.explain import Explanation
+    from tallybook.documents.definitions import ExpressionMeaning
 
 
 @app.command()
@@ -24,39 +24,26 @@ def expr(
     json: JsonOption = False,
 ) -> None:
     """Check an expression and say what it means: its type, the functions it calls, the columns it reads."""
+    from tallybook.documents.definitions import ExpressionMeaning
     from tallybook.project.explain import explain
     from tallybook.workspace import Workspace
 
-    scope = Workspace.open(workspace).scope_of(dataset) if dataset else None
-    found = explain(expression, scope)
+    explanation = Workspace.open(workspace).explain(expression, dataset) if dataset else explain(expression)
+    meaning = ExpressionMeaning.of(explanation)
     if json:
-        emit(_document(found))
-    else:
-        for line in _lines(found):
-            say(line)
+        emit(meaning)
+        return
+    for line in _lines(meaning):
+        say(line)
 
 
-def _document(found: Explanation) -> dict[str, object]:
-    return {
-        "expression": found.text,
-        "type": found.type and str(found.type),
-        "aggregate": found.aggregate,
-        "functions": [
-            {"name": one.name, "signature": one.signature, "meaning": one.summary} for one in found.functions
-        ],
-        "columns": [{"name": name, "type": type and str(type)} for name, type in found.columns.items()],
-        "problems": [],
-        "count": 0,
-    }
-
-
-def _lines(found: Explanation) -> list[str]:
-    type = "depends on its columns: name their dataset with --dataset" if found.type is None else str(found.type)
-    lines = [f"expression  {found.text}", f"type        {type}"]
-    if found.aggregate:
+def _lines(meaning: ExpressionMeaning) -> list[str]:
+    type = meaning.type or "depends on its columns: name their dataset with --dataset"
+    lines = [f"expression  {meaning.expression}", f"type        {type}"]
+    if meaning.aggregate:
         lines.append("use         in `aggregate`, or in the `aggregation` of `append`")
-    lines += _listed("columns", [(name, str(type or "")) for name, type in found.columns.items()])
-    lines += _listed("functions", [(one.signature, one.summary) for one in found.functions])
+    lines += _listed("columns", [(column.name, column.type or "") for column in meaning.columns])
+    lines += _listed("functions", [(function.signature, function.meaning) for function in meaning.functions])
     return [line.rstrip() for line in lines]
 
 

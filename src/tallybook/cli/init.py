@@ -23,7 +23,9 @@ def init(
     target = workspace or folder
     files = make_workspace(target)
     if json:
-        emit({"workspace": str(target.absolute()), "files": files, "problems": [], "count": 0})
+        from tallybook.documents.definitions import NewWorkspace
+
+        emit(NewWorkspace.of(target, files))
         return
     for name in files:
         say(f"made {target / name}")

@@ -23,16 +23,9 @@ def apply(
 
     applied = Workspace.open(workspace).apply(dry_run=dry_run)
     if json:
-        emit(
-            {
-                "changes": [
-                    {"kind": each.kind, "id": each.id, "version": each.version, "changes": list(each.words)}
-                    for each in applied.versions
-                ],
-                "projects": [state.model_dump(mode="json") for state in applied.states],
-                "dry_run": dry_run,
-            }
-        )
+        from tallybook.documents.definitions import AppliedChanges
+
+        emit(AppliedChanges.of(applied, dry_run=dry_run))
         return
     verb = "would become" if dry_run else "is now"
     for change in applied.versions:
@@ -63,7 +56,7 @@ def activate(
 
     state = Workspace.open(workspace).activate(project, stay_pinned=stay_pinned)
     if json:
-        emit(state.model_dump(mode="json"))
+        emit(state)
         return
     say(f"project {project} v{state.version} is active, on version {state.input_dataset_version} of its input dataset")
 
@@ -75,6 +68,6 @@ def deactivate(project: ProjectArgument, workspace: WorkspaceOption = None, json
 
     state = Workspace.open(workspace).deactivate(project)
     if json:
-        emit(state.model_dump(mode="json"))
+        emit(state)
         return
     say(f"project {project} v{state.version} is inactive")

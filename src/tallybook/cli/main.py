@@ -12,7 +12,7 @@ from importlib import import_module
 import typer
 
 from tallybook.cli.app import app
-from tallybook.cli.screen import emit, finish, prepare, problems_document, say, say_problems
+from tallybook.cli.screen import emit, finish, prepare, say, say_problems
 from tallybook.errors import ProblemError, RunError, TallybookError, UsageError, told_as_bug
 from tallybook.text import Marked
 
@@ -62,31 +62,28 @@ def _run(given: list[str], *, as_json: bool) -> int:
 
 
 def _fail(error: TallybookError, as_json: bool) -> int:
-    problems = error.problems if isinstance(error, ProblemError) else ()
-    facts: dict[str, object] = {}
-    if isinstance(error, RunError):
-        facts = {"run_id": error.run_id, "log": error.log}
     if as_json:
-        if not problems:
-            facts = {"error": {"type": type(error).__name__, "message": error.message, "hint": error.hint}}
-        emit(problems_document(problems) | {key: value for key, value in facts.items() if value is not None})
+        from tallybook.documents.problems import ErrorDocument
+
+        emit(ErrorDocument.of(error))
         return error.exit_code
-    if problems:
-        say_problems(problems, error=True)
+    if isinstance(error, ProblemError) and error.problems:
+        say_problems(error.problems, error=True)
     else:
         say(f"error: {error.message}", error=True)
         if error.hint:
             say("  ", Marked("hint:", "hint"), f" {error.hint}", error=True)
-    if facts.get("log"):
-        say(f"  log: {facts['log']}", error=True)
+    if isinstance(error, RunError) and error.log:
+        say(f"  log: {error.log}", error=True)
     return error.exit_code
 
 
 def _crash(error: Exception, as_json: bool) -> int:
     message, log = told_as_bug(error)
     if as_json:
-        facts = {"type": "InternalError", "message": message, "hint": f"the traceback is in {log}", "log": log}
-        emit(problems_document(()) | {"error": facts})
+        from tallybook.documents.problems import ErrorDocument
+
+        emit(ErrorDocument.of_bug(message, log))
     else:
         say(f"error: {message}", error=True)
         say(f"  the traceback is in {log}", error=True)

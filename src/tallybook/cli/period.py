@@ -20,7 +20,6 @@ def period(
 ) -> None:
     """Show a period and its status, close or lock it; without a period, list those that are not open."""
     from tallybook.errors import UsageError
-    from tallybook.runs.prepare import calendar_of
     from tallybook.workspace import Workspace
 
     if close and lock:
@@ -28,27 +27,21 @@ def period(
     if identifier is None and (close or lock):
         raise UsageError("no period is given", f"tallybook period 2026-01 {'--close' if close else '--lock'}")
     opened = Workspace.open(workspace)
-    calendar = calendar_of(opened.definitions)
     if identifier is None:
-        with opened.existing_store() as store:
-            statuses = store.period_statuses(calendar.id) if store is not None else {}
+        changed = opened.periods()
         if json:
-            emit({"calendar": calendar.id, "periods": statuses})
+            emit(changed)
             return
-        for name, changed in statuses.items():
-            say(f"{name}  {changed}")
-        if not statuses:
-            say(f"every period of calendar {calendar.id} is as the calendar has it: none was closed or locked")
+        for name, status in changed.periods.items():
+            say(f"{name}  {status}")
+        if not changed.periods:
+            say(f"every period of calendar {changed.calendar} is as the calendar has it: none was closed or locked")
         return
-    found = calendar.period(identifier)
-    status = calendar.initial_status(identifier)
     if close or lock:
-        with opened.store() as store:
-            status = store.set_period_status(calendar.id, identifier, "closed" if close else "locked", status)
+        state = opened.set_period_status(identifier, "closed" if close else "locked")
     else:
-        with opened.existing_store() as recorded:
-            status = recorded.period_status(calendar.id, identifier, status) if recorded is not None else status
+        state = opened.period(identifier)
     if json:
-        emit({"calendar": calendar.id, **found.model_dump(mode="json"), "status": status})
+        emit(state)
         return
-    say(f"{found.identifier}  {found.level}  {found.start_date} to {found.end_date}  {status}")
+    say(f"{state.identifier}  {state.level}  {state.start_date} to {state.end_date}  {state.status}")

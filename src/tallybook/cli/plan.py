@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
 from tallybook.cli.screen import emit, say
+from tallybook.model.columns import SYSTEM_COLUMNS
+
+if TYPE_CHECKING:
+    from tallybook.documents.plan import PlanDocument, PlannedOperation
 
 PeriodOption = Annotated[str, typer.Option("--period", "-p", help="The period, such as 2026-01 or 2026-Q1.")]
 AsOfOption = Annotated[
@@ -26,17 +31,66 @@ def plan(
     json: JsonOption = False,
 ) -> None:
     """Show versions, places, the schema after each operation and the outputs of a run. Writes nothing."""
-    from tallybook.engine.explain import plan_document, plan_text
+    from tallybook.documents.plan import PlanDocument
     from tallybook.workspace import Workspace
 
     opened = Workspace.open(workspace)
-    made = opened.plan(project, period, as_of.date() if as_of else None)
-    refused = opened.refusal(project, period)
+    planned = opened.plan(project, period, as_of.date() if as_of else None)
+    document = PlanDocument.of(planned, opened.refusal(project, period))
     if json:
-        emit(plan_document(made) | {"refused": refused.to_json() if refused else None})
+        emit(document)
         return
-    for line in plan_text(made):
+    for line in plan_lines(document):
         say(line)
-    if refused is not None:
-        say()
-        say(f"a run would be refused: {refused.message}")
+
+
+def plan_lines(plan: PlanDocument) -> Iterator[str]:
+    """What people read of a plan."""
+    period = plan.period
+    yield f"project {plan.project} v{plan.project_version} for {period.level} {period.identifier}"
+    yield f"  {period.start_date} to {period.end_date}, as of {plan.as_of}"
+    yield ""
+    yield "reads"
+    for table in plan.reads:
+        yield f"  {table.dataset} v{table.dataset_version}, table {table.table}, {_ROWS_READ[table.temporal_mode]}"
+        for location in table.locations:
+            rule = f"   (resolver {location.resolver}, rule '{location.rule}')" if location.resolver else ""
+            yield f"    {location.place}{rule}"
+    yield ""
+    yield "starts with " + _columns({name: type for name, type in plan.schema_.items() if name not in SYSTEM_COLUMNS})
+    for operation in plan.operations:
+        yield ""
+        yield from _operation_lines(operation)
+    if plan.warnings:
+        yield ""
+    for warning in plan.warnings:
+        yield f"warning: {warning}"
+    if plan.refused is not None:
+        yield ""
+        yield f"a run would be refused: {plan.refused.message}"
+
+
+_ROWS_READ = {"period": "rows of the period", "bitemporal": "rows valid as of the date", "none": "all rows"}
+
+
+def _operation_lines(operation: PlannedOperation) -> Iterator[str]:
+    from tallybook.documents.plan import PlannedOutput
+
+    yield f"{operation.seq}. {operation.type}: {operation.name}"
+    if operation.appends is None:
+        yield f"   rows: {operation.selector or 'all rows that are not deleted'}"
+    for table in operation.reads:
+        yield f"   reads: {table}"
+    for column, expression in operation.sets.items():
+        yield f"   {column} = {expression}"
+    if operation.adds:
+        yield f"   new: {_columns(operation.adds)}"
+    if isinstance(operation, PlannedOutput):
+        yield f"   writes: {operation.destination} ({operation.mode})"
+        yield f"   columns: {', '.join(operation.columns)}"
+        if operation.register_as_dataset:
+            yield f"   registers: {operation.register_as_dataset}"
+
+
+def _columns(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {type}" for name, type in columns.items())

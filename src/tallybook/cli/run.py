@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
-from tallybook.cli.screen import counted, emit, is_watched, problems_document, say
+from tallybook.cli.screen import counted, emit, is_watched, say
 from tallybook.errors import RunError, UsageError
 from tallybook.text import padded, printable, width
 
 if TYPE_CHECKING:
+    from tallybook.documents.runs import RunDocument
     from tallybook.engine.events import Observer
-    from tallybook.runs.runner import RunResult
-    from tallybook.workspace import Workspace
 
 
 @app.command()
@@ -43,6 +43,7 @@ def run(
     json: JsonOption = False,
 ) -> int:
     """Run a project for a period. A draft's outputs go to the sandbox."""
+    from tallybook.documents.runs import CompletedRuns, RunDocument, RunsUntilFailure
     from tallybook.workspace import Workspace
 
     if (retry is None) == (project is None):
@@ -52,80 +53,59 @@ def run(
     if retry is not None and (period or as_of):
         raise UsageError("a retry has the period and the date of its run", f"tallybook run --retry {retry}")
     opened = Workspace.open(workspace)
-    results: list[RunResult] = []
+    shared: dict[str, Any] = {"reopen_reason": reopen_reason, "again": again, "observers": () if json else _observers()}
+    day = as_of.date() if as_of else None
+    starts = [partial(opened.run, str(project), identifier, as_of=day, **shared) for identifier in period or ()]
+    if retry is not None:
+        starts = [partial(opened.retry, retry, **shared)]
+    completed: list[RunDocument] = []
     try:
-        shared = {"reopen_reason": reopen_reason, "again": again, "observers": () if json else _observers()}
-        for start in _starts(opened, project, period or (), as_of, retry, shared):
-            results.append(start())
-            if not json:
-                _say_result(results[-1], show, opened)
+        for start in starts:
+            result = start()
+            completed.append(RunDocument.of(result))
+            if json:
+                continue
+            _say_run(completed[-1], opened.sandbox)
+            if show:
+                _say_rows(opened.first_rows(result, show))
     except RunError as error:
         if not json and error.run_id is not None:
             say(f"run {error.run_id} failed; `tallybook runs {error.run_id}` shows how far it came", error=True)
-        if not json or not results:
+        if not json or not completed:
             raise
-        failed = {"run_id": error.run_id, "log": error.log} | problems_document(error.problems)
-        emit({"runs": [_document(result) for result in results], **failed})
+        emit(RunsUntilFailure.of(completed, error))
         return error.exit_code
     except KeyboardInterrupt:
         say("cancelled; `tallybook runs --status cancelled` shows how far it came", error=True)
         raise
     if json:
-        emit({"runs": [_document(result) for result in results]})
+        emit(CompletedRuns(runs=tuple(completed)))
     return 0
 
 
-def _starts(
-    workspace: Workspace,
-    project: str | None,
-    periods: Sequence[str],
-    as_of: datetime | None,
-    retry: str | None,
-    shared: Mapping[str, Any],
-) -> Iterator[Callable[[], RunResult]]:
-    """The runs asked for, one after the other. `shared` are the options that a run and a retry both take."""
-    if retry is not None:
-        yield partial(workspace.retry, retry, **shared)
-    day = as_of.date() if as_of else None
-    for period in periods:
-        yield partial(workspace.run, str(project), period, as_of=day, **shared)
-
-
-def _document(result: RunResult) -> dict[str, Any]:
-    return {
-        "run": result.run.model_dump(mode="json"),
-        "operations": [operation.model_dump(mode="json") for operation in result.operations],
-        "outputs": [output.model_dump(mode="json") for output in result.outputs],
-        "warnings": list(result.warnings),
-    }
-
-
-def _say_result(result: RunResult, show: int, workspace: Workspace) -> None:
-    run = result.run
+def _say_run(document: RunDocument, sandbox: Path) -> None:
+    run = document.run
     say(f"run {run.id}: project {run.project_id} v{run.project_version}, period {run.period}, {run.status}")
-    widest = max(width(printable(step.name)) for step in result.plan.steps)
-    for operation in result.operations:
-        output = next((each for each in result.outputs if each.seq == operation.seq), None)
+    widest = max((width(printable(operation.name)) for operation in document.operations), default=0)
+    outputs = {output.seq: output for output in document.outputs}
+    for operation in document.operations:
+        output = outputs.get(operation.seq)
         done = f"{counted(output.rows_written or 0, 'row')} → {output.place}" if output else ""
         say(f"  {operation.seq:>4}  {operation.type:<9}  {padded(printable(operation.name), widest)}  {done}".rstrip())
         if output is not None and output.dataset_id is not None:
             say(f"        registered as dataset {output.dataset_id} v{output.dataset_version}")
-    for warning in result.warnings:
+    for warning in document.warnings:
         say(f"  warning: {warning}")
     if run.sandbox:
-        say(f"  the project is a draft, so its outputs went to the sandbox {workspace.sandbox}")
+        say(f"  the project is a draft, so its outputs went to the sandbox {sandbox}")
         say(f"  `tallybook activate {run.project_id}` makes the next run write to its destinations")
-    if show:
-        _say_rows(result, show, workspace)
 
 
-def _say_rows(result: RunResult, show: int, workspace: Workspace) -> None:
-    from tallybook.runs.preview import output_rows
-
-    for output in result.outputs:
+def _say_rows(outputs: Iterable[tuple[int, list[str]]]) -> None:
+    for seq, lines in outputs:
         say()
-        say(f"first rows of output {output.seq}:")
-        for line in output_rows(workspace.session, result, output, show):
+        say(f"first rows of output {seq}:")
+        for line in lines:
             say(f"  {line}")
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
 from tallybook.cli.screen import counted, emit, say
-from tallybook.errors import UsageError, did_you_mean, fail
+from tallybook.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
+    from tallybook.documents.runs import ComparedOutput, RunDetailsDocument
     from tallybook.model.run import Run, RunStatus
-    from tallybook.runs.replay import OutputComparison
-    from tallybook.store.store import Store
 
 
 @app.command()
@@ -27,25 +26,26 @@ def runs(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """List runs, newest first, or show one with its operations, outputs and places."""
+    """List runs, newest first, or show one with its operations, outputs and locations."""
+    from tallybook.documents.runs import RunDetailsDocument, RunListDocument
     from tallybook.workspace import Workspace
 
     wanted = _statuses(status or ())
     opened = Workspace.open(workspace)
-    with opened.existing_store() as store:
-        if run is not None:
-            _show(store, run, json)
-            return
-        found = store.runs(project_id=project, period=period, statuses=wanted, limit=limit) if store else ()
-        dead = {each.id for each in store.dead_runs()} if store else set()
-    if not found:
-        opened.check_names(project, period)
-    if json:
-        emit({"runs": [each.model_dump(mode="json") for each in found]})
+    if run is not None:
+        details = RunDetailsDocument.of(opened.run_details(run))
+        if json:
+            emit(details)
+        else:
+            _say_details(details)
         return
-    for each in found:
-        say(_line(each, is_dead=each.id in dead))
-    if not found:
+    listed = RunListDocument.of(opened.runs(project=project, period=period, statuses=wanted, limit=limit))
+    if json:
+        emit(listed)
+        return
+    for entry in listed.runs:
+        say(_line(entry, is_dead=entry.id in listed.dead))
+    if not listed.runs:
         say("no runs")
 
 
@@ -68,36 +68,32 @@ def _line(run: Run, *, is_dead: bool = False) -> str:
     return f"{run.id}  {moment}  {run.project_id} v{run.project_version}  {run.period}  {status}{sandbox}{problem}"
 
 
-def _show(store: Store | None, run_id: str, json: bool) -> None:
-    if store is None:
-        raise fail("RunNotFound", f"no run has the id {run_id}", hint="nothing has run in this workspace")
-    document = _document(store, run_id)
-    if json:
-        emit(document)
-        return
-    run = store.run(run_id)
-    say(_line(run, is_dead=run_id in {each.id for each in store.dead_runs()}))
+def _say_details(details: RunDetailsDocument) -> None:
+    from tallybook.model.run import Snapshot
+
+    run, snapshot = details.run, details.snapshot
+    say(_line(run, is_dead=details.dead))
     say(f"  as of {run.as_of}, attempt {run.attempt}, {run.owner}{_took(run)}")
     if run.reopen_reason:
         say(f"  the period was closed; run again because: {run.reopen_reason}")
-    for use in document["snapshot"].get("resolver_snapshots", ()):
-        say(f"  reads {use['dataset_id']} v{use['dataset_version']}, table {use['table']}")
-        for place in use["locations"]:
-            say(f"    {place['source']['type']} {place['target']}")
-    for operation in document["operations"]:
-        took = "" if operation["duration_ms"] is None else f"  {operation['duration_ms']} ms"
-        say(f"  {operation['seq']:>4}  {operation['type']:<9}  {operation['name']}{took}")
-    for output in document["outputs"]:
-        state = counted(output["rows_written"] or 0, "row") if output["committed"] else "not finished"
-        say(f"  output {output['seq']}: {state} → {output['place']}")
-        if output["dataset_id"]:
-            say(f"    registered as dataset {output['dataset_id']} v{output['dataset_version']}")
-    for event in document["events"]:
-        if event["event"] == "warning":
-            say(f"  warning: {event['detail']['message']}")
+    for use in snapshot.resolver_snapshots if isinstance(snapshot, Snapshot) else ():
+        say(f"  reads {use.dataset_id} v{use.dataset_version}, table {use.table}")
+        for location in use.locations:
+            say(f"    {location['source']['type']} {location['target']}")
+    for operation in details.operations:
+        took = "" if operation.duration_ms is None else f"  {operation.duration_ms} ms"
+        say(f"  {operation.seq:>4}  {operation.type:<9}  {operation.name}{took}")
+    for output in details.outputs:
+        state = counted(output.rows_written or 0, "row") if output.committed else "not finished"
+        say(f"  output {output.seq}: {state} → {output.place}")
+        if output.dataset_id:
+            say(f"    registered as dataset {output.dataset_id} v{output.dataset_version}")
+    for event in details.events:
+        if event.event == "warning" and event.detail:
+            say(f"  warning: {event.detail['message']}")
     if run.status in ("failed", "cancelled"):
         say(f"  last completed operation: {run.last_completed_operation or 'none'}")
-        if document["snapshot"]:
+        if isinstance(snapshot, Snapshot):
             say(f"  `tallybook run --retry {run.id}` continues it")
 
 
@@ -105,23 +101,6 @@ def _took(run: Run) -> str:
     if run.started_at is None or run.finished_at is None:
         return ""
     return f", {(run.finished_at - run.started_at).total_seconds():.1f} s"
-
-
-def _document(store: Store, run_id: str) -> dict[str, Any]:
-    from tallybook.errors import ProblemError
-
-    run = store.run(run_id)
-    try:
-        snapshot = store.snapshot(run_id).model_dump(mode="json")
-    except ProblemError:
-        snapshot = {}
-    return {
-        "run": run.model_dump(mode="json"),
-        "operations": [each.model_dump(mode="json") for each in store.operation_results(run_id)],
-        "outputs": [each.model_dump(mode="json") for each in store.output_results(run_id)],
-        "events": [each.model_dump(mode="json") for each in store.run_events(run_id)],
-        "snapshot": snapshot,
-    }
 
 
 _VERDICTS = {True: "identical", False: "NOT identical", None: "could not be compared"}
@@ -133,36 +112,25 @@ def replay(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Execute a run's snapshot again in a scratch place and say whether every cell is the same."""
+    """Execute a run's snapshot again in a scratch folder and say whether every cell is the same."""
+    from tallybook.documents.runs import ReplayDocument
     from tallybook.workspace import Workspace
 
-    done = Workspace.open(workspace).replay(run)
+    replayed = ReplayDocument.of(Workspace.open(workspace).replay(run))
     if json:
-        outputs = [
-            {
-                "seq": each.seq,
-                "place": each.place,
-                "rows": each.rows,
-                "identical": each.identical,
-                "unknown": each.unknown,
-                "only_then": list(each.only_then),
-                "only_now": list(each.only_now),
-            }
-            for each in done.outputs
-        ]
-        emit({"run": run, "identical": done.identical, "changed_inputs": list(done.changed_inputs), "outputs": outputs})
-        return 0 if done.identical else 1
-    for output in done.outputs:
+        emit(replayed)
+        return 0 if replayed.identical else 1
+    for output in replayed.outputs:
         _say_comparison(output)
-    for change in done.changed_inputs:
+    for change in replayed.changed_inputs:
         say(f"input changed since the run: {change}")
-    if not done.outputs:
+    if not replayed.outputs:
         say("the run has no outputs to compare")
-    say(f"run {run}: {_VERDICTS[done.identical]}")
-    return 0 if done.identical else 1
+    say(f"run {run}: {_VERDICTS[replayed.identical]}")
+    return 0 if replayed.identical else 1
 
 
-def _say_comparison(output: OutputComparison) -> None:
+def _say_comparison(output: ComparedOutput) -> None:
     verdict = output.unknown or ("identical" if output.identical else "different")
     say(f"output {output.seq} ({counted(output.rows, 'row')}, {output.place}): {verdict}")
     for sign, rows in (("-", output.only_then), ("+", output.only_now)):

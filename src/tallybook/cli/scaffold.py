@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tallybook.cli.schema import whole_schema
+from tallybook.documents.schema import yaml_schema
 from tallybook.errors import UsageError
 from tallybook.project.load import find_root
 from tallybook.project.schema import settings_schema
@@ -174,7 +174,7 @@ def _files(name: str) -> dict[str, str]:
         "data/sales/2026-01.csv": _DATA,
         ".gitignore": _IGNORE,
         ".vscode/settings.json": _json({"yaml.schemas": _bindings()}),
-        _SCHEMA: _json(whole_schema()),
+        _SCHEMA: _json(yaml_schema()),
         _SETTINGS_SCHEMA: _json(settings_schema()),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,14 +17,8 @@ def schema(
     json: JsonOption = False,
 ) -> None:
     """Print the JSON Schema of the YAML documents, for editors. It is JSON with and without --json."""
+    from tallybook.documents.definitions import SchemaDocument
+    from tallybook.documents.schema import yaml_schema
     from tallybook.project.schema import settings_schema
 
-    emit(settings_schema() if settings else whole_schema())
-
-
-def whole_schema() -> dict[str, Any]:
-    """The schema of every kind of document, scenarios included."""
-    from tallybook.project.schema import documents_schema
-    from tallybook.scenarios.model import Scenario
-
-    return documents_schema({"scenario": Scenario})
+    emit(SchemaDocument(settings_schema() if settings else yaml_schema()))

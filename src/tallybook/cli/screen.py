@@ -12,13 +12,16 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Literal, TextIO
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal, TextIO
 
 import typer
 
 from tallybook.errors import Problem
 from tallybook.text import Marked, Role, printable
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 _STYLES: dict[Role, dict[str, object]] = {
     "type": {"fg": "red", "bold": True},
@@ -34,9 +37,11 @@ _ASCII = str.maketrans({"─": "-", "→": "->", "…": "..."})
 _CLEAR_LINE = "\r\x1b[2K"
 
 
-def emit(document: Mapping[str, object]) -> None:
+def emit(document: BaseModel) -> None:
     """Prints the JSON document of a command. ASCII only, so that no terminal's encoding can break it."""
-    _write("stdout", json.dumps(document, indent=2, default=str) + "\n")
+    from tallybook.documents.base import as_json
+
+    _write("stdout", json.dumps(as_json(document), indent=2) + "\n")
 
 
 def say(*parts: str | Marked, error: bool = False) -> None:
@@ -71,12 +76,6 @@ def clear_progress() -> None:
 def is_watched() -> bool:
     """True if a person sees standard error, so that progress is worth showing."""
     return sys.stderr is not None and sys.stderr.isatty()
-
-
-def problems_document(problems: Iterable[Problem]) -> dict[str, object]:
-    """The documented JSON form of problems."""
-    listed = [problem.to_json() for problem in problems]
-    return {"problems": listed, "count": len(listed)}
 
 
 def counted(number: int, what: str) -> str:

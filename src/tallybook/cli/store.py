@@ -16,17 +16,11 @@ app.add_typer(store_app, name="store")
 @store_app.command()
 def upgrade(workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
     """Make or migrate the tables. SQLite stores do so by themselves."""
-    from tallybook.store.store import Store
     from tallybook.workspace import Workspace
 
-    opened = Workspace.open(workspace)
-    store = Store.at(opened.store_setting, opened.root)
-    try:
-        store.upgrade()
-    finally:
-        store.close()
+    upgraded = Workspace.open(workspace).upgrade_store()
     if json:
-        emit({"upgraded": True})
+        emit(upgraded)
     else:
         say("the store is up to date")
 
@@ -40,12 +34,11 @@ def join(
     """Make this folder the workspace of the store that has its name."""
     from tallybook.workspace import Workspace
 
-    opened = Workspace.open(workspace)
-    opened.join_store(new=new)
+    joined = Workspace.open(workspace).join_store(new=new)
     if json:
-        emit({"workspace": opened.name})
+        emit(joined)
     else:
-        say(f"this folder is workspace '{opened.name}' of the store")
+        say(f"this folder is workspace '{joined.workspace}' of the store")
 
 
 @store_app.command()
@@ -57,9 +50,8 @@ def rename(
     """Give a workspace of the store the name that is in tallybook.yaml now."""
     from tallybook.workspace import Workspace
 
-    opened = Workspace.open(workspace)
-    opened.rename_in_store(old)
+    renamed = Workspace.open(workspace).rename_in_store(old)
     if json:
-        emit({"workspace": opened.name, "old": old})
+        emit(renamed)
     else:
-        say(f"workspace '{old}' of the store is '{opened.name}' now")
+        say(f"workspace '{renamed.old}' of the store is '{renamed.workspace}' now")

@@ -10,13 +10,11 @@ import typer
 
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
 from tallybook.cli.screen import emit, is_watched, say
-from tallybook.errors import UsageError, ValidationError
+from tallybook.errors import UsageError
 from tallybook.text import Marked
 
 if TYPE_CHECKING:
-    from tallybook.scenarios.load import Case
     from tallybook.scenarios.suite import Outcome
-    from tallybook.workspace import Workspace
 
 
 @app.command()
@@ -35,19 +33,33 @@ def test(
     json: JsonOption = False,
 ) -> int:
     """Run scenarios: given rows, a project and what must come out. No output is written anywhere."""
-    from tallybook.scenarios.report import document, summary_text
+    from tallybook.documents.scenarios import TestReport
     from tallybook.scenarios.report import junit as junit_text
+    from tallybook.scenarios.report import summary_text
     from tallybook.workspace import Workspace
 
     opened = Workspace.open(workspace)
-    cases = _chosen(opened, paths or [], text)
+    cases = opened.scenarios(paths or (), text)
     if junit is not None:
         _refuse_unwritable(junit)
+    if cases and is_watched():
+        say("starting Spark …", error=True)
     begun = time.monotonic()
-    outcomes = _judged(opened, cases, quiet=json, record=record) if cases else []
+    outcomes: list[Outcome] = []
+    to_record: list[Outcome] = []
+    for outcome in opened.test(cases):
+        if record and outcome.can_be_recorded:
+            to_record.append(outcome)
+            continue
+        outcomes.append(outcome)
+        if not json:
+            _say_outcome(outcome)
+    opened.record_scenarios(to_record)
     if json:
-        emit(document(outcomes))
+        emit(TestReport.of(outcomes))
     else:
+        for outcome in to_record:
+            say(f"recorded {outcome.case.file}  {outcome.case.name}: review what it expects now")
         if outcomes:
             say()
         say(summary_text(outcomes, time.monotonic() - begun))
@@ -57,54 +69,11 @@ def test(
 
 
 def _refuse_unwritable(file: Path) -> None:
-    """Before anything runs, for a report that nobody can keep is of no use."""
+    """Refuses a report that cannot be written before anything runs."""
     try:
         file.open("a").close()
     except OSError as error:
         raise UsageError(f"'{file}' cannot be written: {error.strerror}") from None
-
-
-def _chosen(workspace: Workspace, paths: list[Path], text: str) -> list[Case]:
-    """The scenarios asked for. A file that cannot be read might hold some, so it is an error."""
-    from tallybook.scenarios.check import read_cases
-
-    missing = next((path for path in paths if not path.exists()), None)
-    if missing is not None:
-        raise UsageError(f"there is no file or folder {missing.absolute()}")
-    root = workspace.root.resolve()
-
-    def within(file: str) -> bool:
-        around = (root / file, *(root / file).parents)
-        return not paths or any(place.samefile(path) for path in paths for place in around)
-
-    unread = [p for p in workspace.definitions.problems if p.type == "InvalidYaml" and p.place and within(p.place.file)]
-    if unread:
-        raise ValidationError(unread)
-    cases = [case for case in read_cases(workspace.checked) if within(case.file)]
-    chosen = [case for case in cases if text.lower() in f"{case.file} {case.name}".lower()]
-    if not chosen and (paths or text):
-        raise UsageError("no scenario is meant by that", f"the workspace has {len(workspace.definitions.scenarios)}")
-    return chosen
-
-
-def _judged(workspace: Workspace, cases: list[Case], *, quiet: bool, record: bool) -> list[Outcome]:
-    """The outcomes; with `record`, without those of scenarios that were written down."""
-    from tallybook.scenarios.suite import judge_all, start_engine
-
-    if is_watched():
-        say("starting Spark …", error=True)
-    settings = workspace.definitions.settings
-    engine = start_engine(settings.spark if settings else None)
-    outcomes, to_record = [], []
-    for outcome in judge_all(cases, engine):
-        if record and outcome.actual is not None and outcome.case.body.expect is None:
-            to_record.append(outcome)
-            continue
-        outcomes.append(outcome)
-        if not quiet:
-            _say_outcome(outcome)
-    _record(workspace, to_record, quiet=quiet)
-    return outcomes
 
 
 def _say_outcome(outcome: Outcome) -> None:
@@ -118,13 +87,3 @@ def _say_outcome(outcome: Outcome) -> None:
         for line in failure_lines(outcome):
             say(*line)
         say()
-
-
-def _record(workspace: Workspace, outcomes: list[Outcome], *, quiet: bool) -> None:
-    from tallybook.scenarios.record import record
-
-    problems = record(workspace.root, outcomes)
-    if problems:
-        raise ValidationError(problems)
-    for outcome in outcomes if not quiet else ():
-        say(f"recorded {outcome.case.file}  {outcome.case.name}: review what it expects now")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
-from tallybook.cli.screen import counted, emit, problems_document, say, say_problems
+from tallybook.cli.screen import counted, emit, say, say_problems
 
 
 @app.command()
@@ -23,14 +23,14 @@ def validate(
 ) -> int:
     """Check the whole workspace and list every problem, with its place and what to do."""
     with _not_collecting():
+        from tallybook.documents.definitions import LINK_NOT_FOLLOWED, Validation
         from tallybook.workspace import Workspace
 
         opened = Workspace.open(workspace)
         problems = opened.validate(projects or ())
     links = opened.definitions.links
     if json:
-        warnings = [{"message": _NOT_FOLLOWED, "file": link} for link in links]
-        emit(problems_document(problems) | ({"warnings": warnings} if warnings else {}))
+        emit(Validation.of(problems, links))
         return 1 if problems else 0
     if problems:
         say_problems(problems)
@@ -40,13 +40,12 @@ def validate(
     else:
         say(f"workspace '{opened.name}' is valid: {_contents(opened.counts())}")
     for link in links[:_LINKS_SHOWN]:
-        say(f"warning: {link}: {_NOT_FOLLOWED}")
+        say(f"warning: {link}: {LINK_NOT_FOLLOWED}")
     if len(links) > _LINKS_SHOWN:
         say(f"… and {len(links) - _LINKS_SHOWN} more such links")
     return 1 if problems else 0
 
 
-_NOT_FOLLOWED = "a link to a folder is not followed; if it holds definitions, link the files"
 _LINKS_SHOWN = 10
 
 

@@ -1,4 +1,4 @@
-"""The plan: what a run will do, as data. `explain` prints it, `execute` runs it; both read the same steps."""
+"""The plan: what a run will do, as data. `documents.plan` shows it, `execute` runs it; both read the same steps."""
 
 from __future__ import annotations
 

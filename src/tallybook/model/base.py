@@ -17,6 +17,12 @@ class Entity(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
 
 
+class Record(Entity):
+    """An entity that the store keeps and documents show. The text below a field is its description in the schema."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, json_schema_serialization_defaults_required=True)
+
+
 def as_text(value: Any) -> Any:
     """YAML reads `2026-01`, `42` or `true` as it likes; where text is due, the user's own characters count."""
     written = getattr(value, "text", None)

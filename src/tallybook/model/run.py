@@ -7,130 +7,186 @@ from typing import Literal
 
 from pydantic import Field
 
-from tallybook.model.base import Entity
+from tallybook.model.base import Record
 from tallybook.model.state import Json, ProjectStatus
 
 RunStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 ACTIVE_RUN_STATUSES: tuple[RunStatus, ...] = ("queued", "running")
 
 
-class Owner(Entity):
+class Owner(Record):
     """The process that executes a run. `started` tells it from a later process with the same pid."""
 
     host: str
+    """The name of the machine."""
     pid: int
+    """The number of the process."""
     started: str
+    """When the process started."""
 
     def __str__(self) -> str:
         return f"pid {self.pid} on {self.host}"
 
 
-class Run(Entity):
+class Run(Record):
     """One execution. `attempt` counts retries: only the process of the latest attempt may report about it."""
 
     id: str
+    """The id of the run."""
     workspace_id: str
     """The workspace as the store knows it; the name may change."""
     project_id: str
+    """The id of the project."""
     project_version: int
+    """The version of the project."""
     project_status: ProjectStatus
     """The project's status when the run began; a run publishes nothing once that has changed."""
     calendar_id: str
+    """The id of the calendar."""
     period: str
+    """The period of the run."""
     status: RunStatus
+    """How far the run is."""
     attempt: int
+    """1, and one more for each retry."""
     id_epoch_ms: int
     """A millisecond number no other run of the store has: the timestamp part of the ids of its rows."""
     claim: int
     """Taken when the run is created and again by each retry. Of two runs of one output, the later claim wins."""
     run_timestamp: datetime
+    """The time that expressions and new rows see, also in retries and replays."""
     as_of: date
+    """The date bitemporal data is read at."""
     sandbox: bool
+    """True if the outputs go to the sandbox, because the project is a draft."""
     reopen_reason: str | None
+    """Why a closed period was run again."""
     problem: Json | None
+    """Why the run failed."""
     last_completed_operation: int | None
+    """The number of the last operation that was done."""
     owner: Owner
+    """The process that executes the run."""
     heartbeat_at: datetime
+    """When that process last said that it is alive."""
     created_at: datetime
+    """When the run was created."""
     started_at: datetime | None
+    """When the run began to execute."""
     finished_at: datetime | None
+    """When the run ended."""
 
     @property
     def is_active(self) -> bool:
         return self.status in ACTIVE_RUN_STATUSES
 
 
-class OperationResult(Entity):
+class OperationResult(Record):
     """What an operation did; a count is None where knowing it would need a second pass over the data."""
 
     seq: int
+    """The number of the operation."""
     name: str
+    """The name of the operation."""
     type: str
+    """The type of the operation."""
     rows_selected: int | None = None
+    """The rows its selector chose."""
     rows_added: int | None = None
+    """The rows it added."""
     rows_deleted: int | None = None
+    """The rows it marked as deleted."""
     duration_ms: int | None = None
-    """What an output cost, with everything that had to be computed for it. None for other operations: Spark computes
+    """What an output cost, with everything that had to be computed for it. Null for other operations: Spark computes
     them with the outputs, and nobody can tell their share."""
 
 
-class OutputResult(Entity):
+class OutputResult(Record):
     """What an output wrote. Recorded first as an intent, then with `committed` once readers can see the rows."""
 
     seq: int
+    """The number of the output operation."""
     place: str
+    """Where it writes."""
     rows_written: int | None = None
+    """The number of rows it wrote."""
     columns_written: tuple[str, ...] = ()
+    """The columns it wrote."""
     dataset_id: str | None = None
+    """The dataset that the rows were registered as."""
     dataset_version: int | None = None
+    """The version of that dataset."""
     write_duration_ms: int | None = None
+    """How long computing and writing took."""
     delta_version: int | None = None
+    """The version of the Delta table that it made."""
     committed: bool = False
+    """True once readers can see the rows."""
 
 
-class RunEvent(Entity):
+class RunEvent(Record):
     """Something that happened to a run: a change of status, or a warning."""
 
     at: datetime
+    """When it happened."""
     attempt: int
+    """The attempt it happened in."""
     event: str
+    """The new status, or `warning`."""
     detail: Json | None
+    """The problem of a failure, or the message of a warning."""
 
 
-class DatasetUse(Entity):
+class DatasetUse(Record):
     """The version of a dataset a run reads."""
 
     dataset_id: str
+    """The id of the dataset."""
     dataset_version: int
+    """The version of the dataset."""
 
 
-class ResolverSnapshot(Entity):
-    """How the place of one table was found, and the places themselves, without secrets."""
+class ResolverSnapshot(Record):
+    """How the rows of one table were found, and where they are, without secrets."""
 
     dataset_id: str
+    """The id of the dataset."""
     dataset_version: int
+    """The version of the dataset."""
     table: str
+    """The name of the table."""
     resolver_id: str | None
+    """The resolver; null for a registered dataset."""
     resolver_version: int | None
+    """The version of the resolver."""
     rule: str | None
+    """The rule that matched."""
     locations: tuple[Json, ...]
+    """Where the rows are, each with its datasource and what tells whether it changed."""
 
 
-class Snapshot(Entity):
+class Snapshot(Record):
     """Everything needed to execute a run again, as it was when the run started."""
 
     project: Json
     """The whole definition, operations and selectors verbatim."""
     project_version: int
+    """The version of the project."""
     period: Json
+    """The period of the run, with its days."""
     as_of: date
+    """The date bitemporal data is read at."""
     run_timestamp: datetime
+    """The time that expressions and new rows see."""
     datasets: tuple[DatasetUse, ...]
+    """The versions of the datasets that are read."""
     resolver_snapshots: tuple[ResolverSnapshot, ...]
+    """The tables that are read, and where."""
     destinations: dict[str, Json] = Field(default_factory=dict)
     """Where each output goes, by seq."""
     calendar: Json | None = None
-    """The calendar whose periods the places are of; None in snapshots of versions that did not keep it."""
+    """The calendar of the run; null in snapshots of versions that did not keep it."""
     engine_version: str
+    """The versions of Tallybook and Spark."""
     appended_before: tuple[str, ...] = ()
-    """Runs that had appended for the same project and period; this one was told to append once more."""
+    """Runs that had appended for the same project and period before this one was asked to append again."""

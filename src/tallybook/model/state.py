@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Any, Literal
 
-from tallybook.model.base import Entity
+from tallybook.model.base import Entity, Record
 
 Json = dict[str, Any]
 Kind = Literal["dataset", "resolver", "datasource", "project", "calendar"]
@@ -42,42 +42,52 @@ class Registration(Entity):
     created_at: datetime
 
 
-class ColumnChange(Entity):
+class ColumnChange(Record):
     """A change of a column that breaks the operations using it."""
 
     column: str
+    """The name of the column, of a lookup as `alias.column`."""
     change: str
     """In words: `removed`, `renamed to level`, `string → integer`."""
     operations: tuple[int, ...]
+    """The numbers of the operations that use it."""
 
     def __str__(self) -> str:
         noun = "operation" if len(self.operations) == 1 else "operations"
         return f"column {self.column}: {self.change}, used by {noun} {', '.join(map(str, self.operations))}"
 
 
-class Conflict(Entity):
+class Conflict(Record):
     """Why a dataset's new version breaks an active project."""
 
     dataset_id: str
+    """The id of the dataset."""
     from_version: int
+    """The version the project is pinned to."""
     to_version: int
+    """The new version."""
     changes: tuple[ColumnChange, ...]
+    """The changes that break the project."""
 
     def __str__(self) -> str:
         head = f"dataset {self.dataset_id} v{self.from_version} → v{self.to_version}"
         return f"{head}, {', '.join(map(str, self.changes))}"
 
 
-class ProjectState(Entity):
+class ProjectState(Record):
     """The status of a project, and the versions it is about."""
 
     project_id: str
+    """The id of the project."""
     status: ProjectStatus
+    """What may be done with it: an active project runs, a draft runs into the sandbox."""
     version: int
+    """The version of the project."""
     input_dataset_version: int | None = None
     """Pinned when the project is activated."""
     reviewed_dataset_version: int | None = None
     """The newest version of the input dataset that was compared with the pinned one and settled."""
     conflicts: tuple[Conflict, ...] = ()
+    """Why the project is in conflict."""
     changed_at: datetime | None = None
-    """None until the state is saved."""
+    """When the state last changed; null until it is saved."""

@@ -16,7 +16,7 @@ from tallybook.project.entities import OTHER_NAMES
 from tallybook.project.key_descriptions import KEY_DESCRIPTIONS
 from tallybook.project.model import Project
 
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _MODE: Literal["validation"] = "validation"
 _KINDS: dict[str, tuple[Any, str]] = {
     "project": (Project, "A recipe: operations over one working dataset."),
@@ -28,14 +28,14 @@ _KINDS: dict[str, tuple[Any, str]] = {
 }
 
 
-def documents_schema(models: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def definitions_schema(models: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """One schema for every kind of document; `models` has those of packages after this one."""
     known = {kind: (models or {}).get(kind, model) for kind, (model, _) in _KINDS.items()}
     inputs = [(kind, _MODE, TypeAdapter(model)) for kind, model in known.items()]
     by_kind, shared = TypeAdapter.json_schemas(inputs)
     bodies = {kind: by_kind[kind, _MODE] for kind in _KINDS}
     schema = {
-        "$schema": _DIALECT,
+        "$schema": DIALECT,
         "title": "Tallybook document",
         "description": "Exactly one key says what the document is.",
         "type": "object",
@@ -49,7 +49,7 @@ def documents_schema(models: Mapping[str, Any] | None = None) -> dict[str, Any]:
 def settings_schema() -> dict[str, Any]:
     """The schema of tallybook.yaml."""
     schema = TypeAdapter(Settings).json_schema(mode=_MODE)
-    return _finished({"$schema": _DIALECT} | schema | {"title": "Tallybook settings"}, root="Settings")
+    return _finished({"$schema": DIALECT} | schema | {"title": "Tallybook settings"}, root="Settings")
 
 
 def _finished(schema: dict[str, Any], root: str = "") -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path as LocalPath
 from pathlib import PurePosixPath
 
-from tallybook.errors import Problem, ProblemError, did_you_mean
+from tallybook.errors import Problem, ProblemError, UsageError, ValidationError, did_you_mean
 from tallybook.model.columns import VALID_FROM, ColumnType
 from tallybook.model.dataset import Dataset, Table
 from tallybook.model.datasource import FILE_FORMATS
@@ -30,6 +31,32 @@ def check_scenarios(checked: CheckResult) -> Iterator[Problem]:
 def read_cases(checked: CheckResult) -> list[Case]:
     """All scenarios of a workspace, checked."""
     return [_checked(read_case(part, checked), checked) for part in checked.definitions.scenarios]
+
+
+def choose_cases(checked: CheckResult, paths: Sequence[LocalPath] = (), text: str = "") -> list[Case]:
+    """The scenarios in these files or folders with this text in their name or file; by default all.
+
+    A file that cannot be read might have one of them, so it is an error.
+    """
+    missing = next((path for path in paths if not path.exists()), None)
+    if missing is not None:
+        raise UsageError(f"there is no file or folder {missing.absolute()}")
+    definitions = checked.definitions
+    root = definitions.root.resolve()
+
+    def is_chosen(file: str) -> bool:
+        folders = (root / file, *(root / file).parents)
+        return not paths or any(folder.samefile(path) for path in paths for folder in folders)
+
+    unread = [p for p in definitions.problems if p.type == "InvalidYaml" and p.place and is_chosen(p.place.file)]
+    if unread:
+        raise ValidationError(unread)
+    cases = [case for case in read_cases(checked) if is_chosen(case.file)]
+    chosen = [case for case in cases if text.lower() in f"{case.file} {case.name}".lower()]
+    if not chosen and (paths or text):
+        wanted = " and ".join([*(f"'{path}'" for path in paths), *([f"'{text}'"] if text else [])])
+        raise UsageError(f"no scenario matches {wanted}", f"the workspace has {len(definitions.scenarios)}")
+    return chosen
 
 
 def _checked(case: Case, workspace: CheckResult) -> Case:

@@ -1,13 +1,13 @@
-"""What became of scenarios, for people, as JSON and as JUnit XML."""
+"""What became of scenarios, for people and as JUnit XML."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
 from tallybook.scenarios.compare import CellDifference, Difference, RowDifference
 from tallybook.scenarios.suite import Outcome
-from tallybook.scenarios.values import plain, show
+from tallybook.scenarios.values import show
 from tallybook.text import Line, Marked, printable, unstyled, width
 
 _WIDTH = 116
@@ -107,74 +107,17 @@ def _cell_text(cell: CellDifference) -> str:
 def summary_text(outcomes: Sequence[Outcome], seconds: float) -> str:
     """One line for all."""
     words = {"passed": "passed", "failed": "failed", "error": "with errors"}
-    counts = {said: sum(1 for each in outcomes if each.status == status) for status, said in words.items()}
+    counts = {said: sum(1 for outcome in outcomes if outcome.status == status) for status, said in words.items()}
     said = [f"{number} {what}" for what, number in counts.items() if number]
     scenarios = f"{len(outcomes)} scenario{'' if len(outcomes) == 1 else 's'}"
     return f"{scenarios}: {', '.join(said) or 'none'}, in {seconds:.1f} s"
 
 
-def document(outcomes: Iterable[Outcome]) -> dict[str, object]:
-    """The documented JSON form."""
-    listed = list(outcomes)
-    return {
-        "scenarios": [_scenario_document(outcome) for outcome in listed],
-        "passed": sum(1 for outcome in listed if outcome.status == "passed"),
-        "failed": sum(1 for outcome in listed if outcome.status == "failed"),
-        "errors": sum(1 for outcome in listed if outcome.status == "error"),
-    }
-
-
-def _scenario_document(outcome: Outcome) -> dict[str, object]:
-    facts: dict[str, object] = {
-        "name": outcome.case.name,
-        "file": outcome.case.file,
-        "line": outcome.case.part.place(key=True).line,
-        "status": outcome.status,
-        "seconds": round(outcome.seconds, 3),
-    }
-    if outcome.problems:
-        facts["problem"] = outcome.problems[0].to_json()
-        facts["problems"] = [problem.to_json() for problem in outcome.problems]
-    if outcome.differences:
-        facts["differences"] = [_difference_document(difference) for difference in outcome.differences]
-    return facts
-
-
-def _difference_document(difference: Difference) -> dict[str, object]:
-    facts: dict[str, object] = {
-        "of": difference.of,
-        "seq": difference.seq,
-        "what": difference.what,
-        "message": difference.message,
-    }
-    if difference.rows:
-        return facts | {"rows": [_row_document(row) for row in difference.rows]}
-    return facts | {"expected": difference.expected, "actual": difference.actual}
-
-
-def _row_document(row: RowDifference) -> dict[str, object]:
-    def values(side: object) -> object:
-        return {name: plain(value) for name, value in side.items()} if isinstance(side, dict) else None
-
-    cells = [
-        {
-            "column": cell.column,
-            "expected": plain(cell.expected),
-            "actual": plain(cell.actual),
-            "seq": cell.writer and cell.writer.seq,
-            "operation": cell.writer and cell.writer.operation,
-        }
-        for cell in row.cells
-    ]
-    line = row.place.line if row.place else None
-    return {"line": line, "expected": values(row.expected), "actual": values(row.actual), "cells": cells}
-
-
 def junit(outcomes: Sequence[Outcome], name: str) -> str:
     """The report that build servers read. All text in it is printable, and so has only characters that XML can hold."""
-    totals = document(outcomes)
+    statuses = [outcome.status for outcome in outcomes]
     suite = ElementTree.Element("testsuite", name=printable(name), tests=str(len(outcomes)))
-    suite.attrib |= {"failures": str(totals["failed"]), "errors": str(totals["errors"])}
+    suite.attrib |= {"failures": str(statuses.count("failed")), "errors": str(statuses.count("error"))}
     suite.attrib["time"] = f"{sum(outcome.seconds for outcome in outcomes):.3f}"
     for outcome in outcomes:
         case = outcome.case

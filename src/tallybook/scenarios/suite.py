@@ -45,6 +45,11 @@ class Outcome:
     seconds: float = 0.0
     actual: Actual | None = None
 
+    @property
+    def can_be_recorded(self) -> bool:
+        """True if the scenario ran and does not say yet what it expects."""
+        return self.actual is not None and self.case.body.expect is None
+
 
 def start_engine(settings: SparkSettings | None) -> LocalEngine:
     """The active session as it is, else one for a handful of rows; what the workspace sets wins."""

@@ -1,0 +1,93 @@
+"""Problems, and what a command prints when it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tallybook.documents.base import Document, IfKnown
+from tallybook.errors import Problem, ProblemError, RunError, TallybookError
+
+
+class ProblemDocument(Document):
+    """One thing that is wrong."""
+
+    type: str
+    """The type of the problem; docs/reference/problems.md lists them."""
+    code: IfKnown[str] = None
+    """The code of the append rule that is broken."""
+    message: str
+    """What is wrong."""
+    hint: IfKnown[str] = None
+    """What to do."""
+    file: str | None
+    """The file, relative to the workspace."""
+    line: int | None
+    """The line in the file, from 1."""
+    column: int | None
+    """The column in the line, from 1."""
+    project: IfKnown[str] = None
+    """The id of the project."""
+    seq: IfKnown[int] = None
+    """The number of the operation."""
+    operation: IfKnown[str] = None
+    """The name of the operation."""
+    path: str | None
+    """The keys from the top of the YAML document to the value, such as `project.operations[0].name`."""
+
+    @classmethod
+    def of(cls, problem: Problem) -> ProblemDocument:
+        return cls.model_validate(problem.to_json())
+
+
+class Problems(Document):
+    """A list of problems with its length."""
+
+    problems: tuple[ProblemDocument, ...] = ()
+    """What is wrong, in file order."""
+    count: int = 0
+    """The number of problems."""
+
+
+def listed(problems: Iterable[Problem]) -> tuple[ProblemDocument, ...]:
+    """The documents of problems."""
+    return tuple(map(ProblemDocument.of, problems))
+
+
+class ErrorFacts(Document):
+    """An error that is not about the user's files or data."""
+
+    type: str
+    """`UsageError`, `SessionError`, `StoreError` or, for a bug, `InternalError`."""
+    message: str
+    """What is wrong."""
+    hint: str | None = None
+    """What to do."""
+    log: IfKnown[str] = None
+    """The file with the traceback of a bug."""
+
+
+class ErrorDocument(Problems):
+    """What every command prints when it fails."""
+
+    error: IfKnown[ErrorFacts] = None
+    """What went wrong, if it is not a list of problems."""
+    run_id: IfKnown[str] = None
+    """The run that failed."""
+    log: IfKnown[str] = None
+    """The file with Spark's account of the failure."""
+
+    @classmethod
+    def of(cls, error: TallybookError) -> ErrorDocument:
+        problems = listed(error.problems) if isinstance(error, ProblemError) else ()
+        if not problems:
+            facts = ErrorFacts(type=type(error).__name__, message=error.message, hint=error.hint)
+            return cls(error=facts)
+        if isinstance(error, RunError):
+            return cls(problems=problems, count=len(problems), run_id=error.run_id, log=error.log)
+        return cls(problems=problems, count=len(problems))
+
+    @classmethod
+    def of_bug(cls, message: str, log: str) -> ErrorDocument:
+        """The document for an error that nobody raised on purpose; `log` has its traceback."""
+        facts = ErrorFacts(type="InternalError", message=message, hint=f"the traceback is in {log}", log=log)
+        return cls(error=facts)

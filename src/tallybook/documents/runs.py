@@ -1,0 +1,170 @@
+"""Documents about runs: `run`, `runs`, `replay`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from tallybook.documents.base import Document, json_value
+from tallybook.documents.problems import Problems, listed
+from tallybook.errors import RunError
+from tallybook.model.run import OperationResult, OutputResult, Run, RunEvent, Snapshot
+
+if TYPE_CHECKING:
+    from tallybook.runs.history import RunDetails, RunList
+    from tallybook.runs.replay import OutputComparison, Replay
+    from tallybook.runs.runner import RunResult
+
+
+class RunDocument(Document):
+    """A completed run."""
+
+    run: Run
+    """The run itself."""
+    operations: tuple[OperationResult, ...]
+    """What each operation did."""
+    outputs: tuple[OutputResult, ...]
+    """What each output wrote."""
+    warnings: tuple[str, ...]
+    """What a user should know."""
+
+    @classmethod
+    def of(cls, result: RunResult) -> RunDocument:
+        return cls(
+            run=result.run,
+            operations=tuple(result.operations),
+            outputs=tuple(result.outputs),
+            warnings=tuple(result.warnings),
+        )
+
+
+class CompletedRuns(Document):
+    """The runs of one command, all completed."""
+
+    runs: tuple[RunDocument, ...]
+    """The runs, in the order of the periods given."""
+
+
+class RunsUntilFailure(CompletedRuns, Problems):
+    """The runs that completed before one failed, and why it did."""
+
+    run_id: str | None
+    """The run that failed; null if it was refused."""
+    log: str | None
+    """The file with Spark's account of the failure."""
+
+    @classmethod
+    def of(cls, completed: Sequence[RunDocument], error: RunError) -> RunsUntilFailure:
+        return cls(
+            runs=tuple(completed),
+            run_id=error.run_id,
+            log=error.log,
+            problems=listed(error.problems),
+            count=len(error.problems),
+        )
+
+
+class RunListDocument(Document):
+    """Runs, newest first."""
+
+    runs: tuple[Run, ...]
+    """The runs."""
+    dead: tuple[str, ...] = Field((), exclude_if=lambda dead: not dead)
+    """The ids of listed runs that are queued or running though their process is gone; left out where there are none.
+    The next command that writes to the store records them as failed."""
+
+    @classmethod
+    def of(cls, listed: RunList) -> RunListDocument:
+        return cls(runs=listed.runs, dead=tuple(run.id for run in listed.runs if run.id in listed.dead))
+
+
+class NoSnapshot(Document):
+    """An empty object: the run ended before its snapshot was taken."""
+
+
+class RunDetailsDocument(Document):
+    """One run in full."""
+
+    run: Run
+    """The run itself."""
+    operations: tuple[OperationResult, ...]
+    """What each operation did."""
+    outputs: tuple[OutputResult, ...]
+    """What each output wrote, or was about to write."""
+    events: tuple[RunEvent, ...]
+    """What happened to the run, in the order of time."""
+    snapshot: Snapshot | NoSnapshot
+    """Everything needed to execute the run again."""
+    dead: bool = Field(False, exclude_if=lambda dead: not dead)
+    """True if the run is queued or running though its process is gone; left out otherwise."""
+
+    @classmethod
+    def of(cls, details: RunDetails) -> RunDetailsDocument:
+        return cls(
+            run=details.run,
+            operations=details.operations,
+            outputs=details.outputs,
+            events=details.events,
+            snapshot=details.snapshot or NoSnapshot(),
+            dead=details.is_dead,
+        )
+
+
+class ComparedOutput(Document):
+    """One output: what the run wrote and what the replay did."""
+
+    seq: int
+    """The number of the output operation."""
+    place: str
+    """Where the run wrote."""
+    rows: int
+    """The number of rows that the replay wrote."""
+    identical: bool | None
+    """True if every cell is the same; null if they could not be compared."""
+    unknown: str | None
+    """Why they could not be compared."""
+    only_then: tuple[dict[str, Any], ...]
+    """The first rows that only the run wrote."""
+    only_now: tuple[dict[str, Any], ...]
+    """The first rows that only the replay wrote."""
+
+    @classmethod
+    def of(cls, output: OutputComparison) -> ComparedOutput:
+        return cls(
+            seq=output.seq,
+            place=output.place,
+            rows=output.rows,
+            identical=output.identical,
+            unknown=output.unknown,
+            only_then=_rows(output.only_then),
+            only_now=_rows(output.only_now),
+        )
+
+
+class ReplayDocument(Document):
+    """A run executed again, compared with what it wrote."""
+
+    run: str
+    """The id of the run."""
+    identical: bool | None
+    """True if every output is the same, false if one differs; null if nothing differs but something could not be
+    compared."""
+    changed_inputs: tuple[str, ...]
+    """The inputs that changed since the run."""
+    outputs: tuple[ComparedOutput, ...]
+    """The outputs, each compared."""
+
+    @classmethod
+    def of(cls, replay: Replay) -> ReplayDocument:
+        return cls(
+            run=replay.run.id,
+            identical=replay.identical,
+            changed_inputs=tuple(replay.changed_inputs),
+            outputs=tuple(map(ComparedOutput.of, replay.outputs)),
+        )
+
+
+def _rows(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    return tuple({name: json_value(value) for name, value in row.items()} for row in rows)

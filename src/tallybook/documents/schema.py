@@ -1,0 +1,109 @@
+"""The JSON Schemas that the product publishes: of the YAML files, and of the document of every command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
+
+from tallybook.documents.definitions import (
+    AppliedChanges,
+    DatasetList,
+    DatasetVersions,
+    ExpressionMeaning,
+    NewWorkspace,
+    SchemaDocument,
+    Validation,
+)
+from tallybook.documents.lifecycle import JoinedStore, PeriodList, PeriodState, RenamedWorkspace, UpgradedStore
+from tallybook.documents.plan import PlanDocument
+from tallybook.documents.problems import ErrorDocument
+from tallybook.documents.runs import (
+    CompletedRuns,
+    ReplayDocument,
+    RunDetailsDocument,
+    RunListDocument,
+    RunsUntilFailure,
+)
+from tallybook.documents.scenarios import TestReport
+from tallybook.model.state import ProjectState
+from tallybook.project.schema import DIALECT, definitions_schema, settings_schema
+from tallybook.scenarios.model import Scenario
+
+DOCUMENTS: dict[str, Any] = {
+    "init": NewWorkspace,
+    "validate": Validation,
+    "plan": PlanDocument,
+    "run": CompletedRuns | RunsUntilFailure,
+    "test": TestReport,
+    "apply": AppliedChanges,
+    "activate": ProjectState,
+    "deactivate": ProjectState,
+    "runs": RunListDocument | RunDetailsDocument,
+    "replay": ReplayDocument,
+    "datasets": DatasetList | DatasetVersions,
+    "period": PeriodList | PeriodState,
+    "store upgrade": UpgradedStore,
+    "store join": JoinedStore,
+    "store rename": RenamedWorkspace,
+    "schema": SchemaDocument,
+    "expr": ExpressionMeaning,
+}
+"""What each command prints when it succeeds. Any of them prints an `ErrorDocument` when it fails."""
+
+
+def yaml_schema() -> dict[str, Any]:
+    """The schema of the YAML of every kind of definition, scenarios included."""
+    return definitions_schema({"scenario": Scenario})
+
+
+def published_schemas() -> dict[str, dict[str, Any]]:
+    """Every schema by its file below schema/."""
+    documents = {f"documents/{file_name(command)}": document_schema(command) for command in (*DOCUMENTS, "error")}
+    return {
+        "tallybook.schema.json": yaml_schema(),
+        "settings.schema.json": settings_schema(),
+        **documents,
+    }
+
+
+def file_name(command: str) -> str:
+    """The file below schema/documents/ for a command, or for `error`."""
+    return f"{command.replace(' ', '-')}.schema.json"
+
+
+def document_schema(command: str) -> dict[str, Any]:
+    """The schema of what a command prints with --json; of `error`, what every command prints when it fails."""
+    model = ErrorDocument if command == "error" else DOCUMENTS[command]
+    schema = TypeAdapter(model).json_schema(mode="serialization", schema_generator=_Printed)
+    title = "Tallybook error" if command == "error" else f"tallybook {command} --json"
+    untitled: dict[str, Any] = _untitled({"$schema": DIALECT} | schema)
+    return untitled | {"title": title}
+
+
+class _Printed(GenerateJsonSchema):
+    """A key that is left out where its value is not known is never null."""
+
+    def model_field_schema(self, schema: core_schema.ModelField) -> dict[str, Any]:
+        described: dict[str, Any] = super().model_field_schema(schema)
+        choices = described.get("anyOf")
+        if choices is None or schema.get("serialization_exclude_if") is None:
+            return described
+        [choice] = [choice for choice in choices if choice != {"type": "null"}]
+        rest = {key: value for key, value in described.items() if key not in ("anyOf", "default")}
+        return rest | dict(choice)
+
+
+def _untitled(value: Any) -> Any:
+    """Without titles and defaults of keys, which say nothing about what is printed."""
+    if isinstance(value, list):
+        return [_untitled(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    plain = {key: _untitled(item) for key, item in value.items()}
+    for definition in plain.get("properties", {}).values():
+        definition.pop("title", None)
+        definition.pop("default", None)
+    return plain

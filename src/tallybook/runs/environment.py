@@ -1,0 +1,145 @@
+"""What a workspace runs with: its store, its Spark session and its folders, as the settings have them."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tallybook.errors import Problem, ValidationError
+from tallybook.private import close_folder, make_private_folder
+from tallybook.project.files import SETTINGS_FILE
+from tallybook.project.load import Definitions, find_root
+from tallybook.project.recorded import content_hash
+from tallybook.project.versions import bodies
+from tallybook.store.store import Store
+from tallybook.store.url import URL_VARIABLE, store_url
+from tallybook.store.workspaces import WorkspaceRef
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PRIVATE = ".tallybook"
+"""The folder of a workspace that belongs to the product."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The store, the Spark session and the folders of one workspace."""
+
+    definitions: Definitions
+
+    @property
+    def root(self) -> Path:
+        return self.definitions.root
+
+    @property
+    def sandbox(self) -> Path:
+        """The folder for outputs of drafts."""
+        settings = self.definitions.settings
+        return self.root / (settings.sandbox if settings else f"{PRIVATE}/sandbox")
+
+    @property
+    def scratch(self) -> Path:
+        """The folder for outputs of replays."""
+        return self.root / PRIVATE / "scratch"
+
+    def session(self) -> SparkSession:
+        """The active Spark session, else one started as the settings say."""
+        from tallybook.engine.session import get_session
+
+        settings = self.definitions.settings
+        return get_session(
+            settings.spark if settings else None, log_dir=self._log_folder(), logs=settings.logs if settings else None
+        )
+
+    def store(self) -> Store:
+        """The metadata store, ready for use; close it, or use it in a `with`."""
+        setting = self._store_setting()
+        with suppress(OSError):
+            self._private_folder()
+        return Store.open(setting, self.root, workspace=self._reference(setting))
+
+    @contextmanager
+    def existing_store(self) -> Iterator[Store | None]:
+        """The store to look at, None if there is none. It is neither made nor changed, so it may be read-only."""
+        setting = self._store_setting()
+        store = Store.look(setting, self.root, workspace=self._reference(setting))
+        if store is None:
+            yield None
+            return
+        with store:
+            yield store
+
+    def upgrade_store(self) -> None:
+        """Makes or migrates the tables of the store."""
+        with Store.at(self._store_setting(), self.root) as store:
+            store.upgrade()
+
+    def join_store(self, *, new: bool) -> None:
+        """Makes this folder the workspace that has its name in the store; with `new`, a new one of that name."""
+        setting = self._store_setting()
+        with Store.at(setting, self.root) as store:
+            store.ensure_current()
+            store.join(self._reference(setting), new=new)
+
+    def rename_in_store(self, old: str) -> None:
+        """Gives the workspace `old` of the store the name that the settings have now."""
+        setting = self._store_setting()
+        with Store.at(setting, self.root) as store:
+            store.ensure_current()
+            store.rename(old, self._reference(setting))
+
+    def _store_setting(self) -> str | None:
+        """The `store` of the settings. Settings with a mistake are refused, because they might mean another store,
+        which would know nothing of what was run and closed."""
+        if os.environ.get(URL_VARIABLE):
+            return None
+        if wrong := self._settings_problems():
+            raise ValidationError(wrong)
+        settings = self.definitions.settings
+        return settings.store if settings is not None else None
+
+    def _reference(self, setting: str | None) -> WorkspaceRef:
+        """This workspace, as a store recognises it."""
+        url = store_url(setting, self.root, os.environ)
+        return WorkspaceRef(
+            name=self._recorded_name,
+            host=socket.gethostname(),
+            root=self.root,
+            owns_store=url.get_backend_name() == "sqlite" and self._contains(Path(str(url.database))),
+            contents=lambda: {(kind, id, content_hash(body)) for kind, id, body in bodies(self.definitions)},
+        )
+
+    def _contains(self, file: Path) -> bool:
+        """True if the file is in this workspace, and not in another one inside it."""
+        file, root = file.resolve(), self.root.resolve()
+        return file.is_relative_to(root) and find_root(file.parent) == root
+
+    def _recorded_name(self) -> str:
+        """The name in the settings; ValidationError without one. The name of the folder would be another workspace."""
+        if self.definitions.settings is None:
+            raise ValidationError(self._settings_problems())
+        return self.definitions.settings.name
+
+    def _settings_problems(self) -> list[Problem]:
+        problems = self.definitions.problems
+        return [problem for problem in problems if problem.place and problem.place.file == SETTINGS_FILE]
+
+    def _log_folder(self) -> Path | None:
+        """The folder of Spark's logs; None where nothing can be written in the workspace, which may be looked at."""
+        with suppress(OSError):
+            folder = self._private_folder()
+            if os.access(folder, os.W_OK):
+                return folder / "logs"
+        return None
+
+    def _private_folder(self) -> Path:
+        """The folder that belongs to the product, readable by its owner only."""
+        folder = make_private_folder(self.root / PRIVATE)
+        close_folder(folder)
+        return folder
