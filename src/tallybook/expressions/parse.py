@@ -15,7 +15,7 @@ from lark.tree import Meta
 
 from tallybook.errors import ProblemError
 from tallybook.expressions.limits import MAX_DEPTH, MAX_DIGITS, Size, error, too_deep
-from tallybook.expressions.mistakes import explain
+from tallybook.expressions.syntax_errors import syntax_problem
 from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Span, Star
 from tallybook.source import SourceText
 
@@ -31,7 +31,7 @@ def parse(source: SourceText | str) -> Node:
     try:
         node: Node = _TreeBuilder(text).transform(_grammar().parse(text.text)).value
     except UnexpectedInput as mistake:
-        raise ProblemError([explain(mistake, text)]) from None
+        raise ProblemError([syntax_problem(mistake, text)]) from None
     except RecursionError:
         raise too_deep(Span(text, 0, len(text.text))) from None
     return node

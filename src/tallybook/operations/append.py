@@ -96,7 +96,7 @@ class Append(Operation, type="append"):
         source = binding.dataset(self.arguments.source, "arguments", "source")
         if source is None:
             return None
-        scope = Scope((source.scope(source.table.name, joined=False),))
+        scope = Scope((source.scope_table(source.table.name, joined=False),))
         condition = binding.condition(self.arguments.source_selector, scope, "arguments", "source_selector")
         grouping = None
         incoming: Mapping[str, ColumnType] = source.table.business_types

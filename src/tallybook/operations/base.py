@@ -121,11 +121,11 @@ class BuildContext:
         """The change of `_updated_at` that goes with a change of chosen rows."""
         from pyspark.sql import functions as F
 
-        from tallybook.expressions.functions.dates import moment
+        from tallybook.expressions.functions.dates import timestamp_literal
 
         if self.all_stamped:
             return {}
-        return {UPDATED_AT: self.where(chosen, moment(self.timestamp), F.col(UPDATED_AT))}
+        return {UPDATED_AT: self.where(chosen, timestamp_literal(self.timestamp), F.col(UPDATED_AT))}
 
 
 @dataclass(frozen=True)

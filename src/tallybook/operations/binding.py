@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tallybook.operations.base import Operation
 
 
-class Catalog(Protocol):
+class DatasetFinder(Protocol):
     """The datasets an operation may name."""
 
     def find(self, ref: DatasetRef) -> Dataset | Problem | None:
@@ -40,7 +40,7 @@ class Binding:
 
     operation: Operation
     before: WorkingSchema
-    catalog: Catalog
+    catalog: DatasetFinder
     selectors: Mapping[str, SourceText]
     locate: Callable[[tuple[str | int, ...]], Place | None] = lambda _path: None
     text_at: Callable[[tuple[str | int, ...]], SourceText | None] = lambda _path: None

@@ -24,7 +24,7 @@ WrittenName = Annotated[Text, Field(json_schema_extra={"minLength": 1})]
 """A path or table name to write; the checker refuses a blank one as an invalid destination."""
 
 
-class PlaceToWrite(Entity):
+class OutputLocation(Entity):
     """A path of its own, without a datasource."""
 
     path: Annotated[WrittenName, BeforeValidator(_empty_if_nothing)]
@@ -45,7 +45,7 @@ def _as_location(value: Any) -> Any:
     return {"path": value} if isinstance(value, str) else value
 
 
-Location = Annotated[PlaceToWrite, BeforeValidator(_as_location, json_schema_input_type=str | PlaceToWrite)]
+WrittenLocation = Annotated[OutputLocation, BeforeValidator(_as_location, json_schema_input_type=str | OutputLocation)]
 
 
 class Destination(Entity):
@@ -53,7 +53,7 @@ class Destination(Entity):
 
     datasource_id: Id | None = None
     table: WrittenName | None = None
-    location: Location | None = None
+    location: WrittenLocation | None = None
 
 
 @dataclass(frozen=True)

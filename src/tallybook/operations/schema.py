@@ -22,7 +22,7 @@ class SourceTable:
     open: bool = False
     """True when the project that registers the dataset is not sound: columns may be missing here."""
 
-    def scope(self, alias: str, *, joined: bool) -> ScopeTable:
+    def scope_table(self, alias: str, *, joined: bool) -> ScopeTable:
         """How expressions see it: business columns, and system columns by full name only when it is joined."""
         if not joined:
             return ScopeTable(alias, {**self.table.business_types, **self.table.system_types}, open=self.open)
@@ -72,7 +72,7 @@ class WorkingSchema:
     def scope(self) -> Scope:
         """The working rows and the lookups."""
         working = ScopeTable(self.table, self.columns, open=self.open)
-        lookups = (lookup.source.scope(lookup.alias, joined=True) for lookup in self.lookups.values())
+        lookups = (lookup.source.scope_table(lookup.alias, joined=True) for lookup in self.lookups.values())
         missing = (ScopeTable(alias, {}, joined=True, missing=problem) for alias, problem in self.missing.items())
         return Scope((working, *lookups, *missing))
 

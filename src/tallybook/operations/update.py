@@ -131,7 +131,7 @@ def _bind_joins(joins: Sequence[RuntimeJoin], binding: Binding) -> tuple[list[Jo
         if source is None:
             scope = scope.with_open_table(join.alias)
             continue
-        scope = scope.with_table(source.scope(join.alias, joined=True))
+        scope = scope.with_table(source.scope_table(join.alias, joined=True))
         on = binding.condition(join.on, scope, *path, "on", named=False)
         if on is not None:
             bound.append(JoinedTable(join.alias, source, on))

@@ -12,10 +12,9 @@ from tallybook.expressions.scope import ANY_TABLE
 from tallybook.model.columns import SYSTEM_COLUMNS, UNKNOWN, ColumnType
 from tallybook.model.dataset import Dataset, DatasetRef, Lookup, Table
 from tallybook.operations.base import Operation, Step
-from tallybook.operations.binding import Binding
-from tallybook.operations.binding import Catalog as DatasetFinder
+from tallybook.operations.binding import Binding, DatasetFinder
 from tallybook.operations.schema import LookupTable, SourceTable, WorkingSchema
-from tallybook.project.entities import Part
+from tallybook.project.entities import DocumentPart
 from tallybook.project.model import ProjectHead
 from tallybook.source import Place, SourceText
 
@@ -32,7 +31,7 @@ class BoundProject:
 
 
 def bind_project(
-    head: ProjectHead, operations: Sequence[Operation | None], catalog: DatasetFinder, part: Part | None = None
+    head: ProjectHead, operations: Sequence[Operation | None], catalog: DatasetFinder, part: DocumentPart | None = None
 ) -> BoundProject:
     """Checks operations in ascending seq. Without `part` (a project made in code) problems have no places."""
     found = catalog.find(DatasetRef(dataset_id=head.input_dataset_id, dataset_version=head.input_dataset_version))
@@ -121,7 +120,7 @@ def _in_order(operations: Sequence[Operation | None]) -> list[tuple[int, Operati
     return [(index, operation) for _, index, operation in sorted(keyed, key=lambda item: item[:2])]
 
 
-def _selectors(head: ProjectHead, part: Part | None) -> dict[str, SourceText]:
+def _selectors(head: ProjectHead, part: DocumentPart | None) -> dict[str, SourceText]:
     written = {name: part.text(("selectors", name)) if part else None for name in head.selectors}
     return {name: written[name] or SourceText(text) for name, text in head.selectors.items()}
 
@@ -132,7 +131,7 @@ def _binding(
     schema: WorkingSchema,
     catalog: DatasetFinder,
     selectors: Mapping[str, SourceText],
-    part: Part | None,
+    part: DocumentPart | None,
 ) -> Binding:
     binding = Binding(operation, schema, catalog, selectors)
     if part is None:

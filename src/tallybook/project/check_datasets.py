@@ -12,7 +12,7 @@ from tallybook.model.dataset import Dataset, Table
 from tallybook.project.bind import lookup_table, pair_problems
 from tallybook.project.check_result import CheckResult
 from tallybook.project.dataset_versions import DatasetVersions
-from tallybook.project.entities import Part
+from tallybook.project.entities import DocumentPart
 from tallybook.project.yaml import Path
 
 _SPARKS_OWN = "_metadata"
@@ -37,7 +37,7 @@ def check_datasets(checked: CheckResult) -> Iterator[Problem]:
             yield part.problem(("resolver_id",), "ResolverNotFound", message, hint)
 
 
-def _check_table(table: Table, part: Part) -> Iterator[Problem]:
+def _check_table(table: Table, part: DocumentPart) -> Iterator[Problem]:
     seen: set[str] = set()
     for index, column in enumerate(table.columns):
         path = ("columns", index, "name")
@@ -57,7 +57,7 @@ def _check_table(table: Table, part: Part) -> Iterator[Problem]:
 _TEMPORAL_KEYS = {PERIOD: "period_column", VALID_FROM: "valid_from_column", VALID_TO: "valid_to_column"}
 
 
-def _check_names_in_data(table: Table, part: Part) -> Iterator[Problem]:
+def _check_names_in_data(table: Table, part: DocumentPart) -> Iterator[Problem]:
     """Names of columns in the data that Spark could not tell apart, or that mean something else."""
     names: dict[Path, str] = {
         ("columns", index, "source" if column.source else "name"): column.physical
@@ -86,7 +86,7 @@ def check_lookups(checked: CheckResult) -> Iterator[Problem]:
         yield from _check_lookups(entry.entity, entry.part, checked.datasets)
 
 
-def _check_lookups(dataset: Dataset, part: Part, catalog: DatasetVersions) -> Iterator[Problem]:
+def _check_lookups(dataset: Dataset, part: DocumentPart, catalog: DatasetVersions) -> Iterator[Problem]:
     taken = {folded(dataset.main_table.name)}
     for index, lookup in enumerate(dataset.lookups):
         here = part.below("lookups", index)

@@ -13,7 +13,7 @@ from tallybook.operations.publication import Destination, Publication
 from tallybook.project.bind import BoundProject
 from tallybook.project.check_result import CheckResult
 from tallybook.project.dataset_versions import DatasetVersions, registered_dataset
-from tallybook.project.entities import Part
+from tallybook.project.entities import DocumentPart
 from tallybook.project.load import ProjectEntry
 from tallybook.resolve.destination import path_to_write, table_to_write
 from tallybook.resolve.overlap import Area, area_of
@@ -123,7 +123,7 @@ def _source(destination: Destination, checked: CheckResult) -> DataSource | None
     return None if source is None else source.entity
 
 
-def _check_history(destination: Destination, here: Part, checked: CheckResult) -> Iterator[Problem]:
+def _check_history(destination: Destination, here: DocumentPart, checked: CheckResult) -> Iterator[Problem]:
     """A registered dataset version reads its own rows forever, which only a format that keeps its versions can do."""
     source = _source(destination, checked)
     if source is not None and not source.keeps_versions:

@@ -9,7 +9,7 @@ from tallybook.expressions.check import Checker, condition_hint
 from tallybook.expressions.parse import parse
 from tallybook.model.columns import BOOLEAN, NULL
 from tallybook.project.check_result import CheckResult
-from tallybook.project.entities import Part
+from tallybook.project.entities import DocumentPart
 from tallybook.resolve.check import check_rule
 from tallybook.resolve.match import fact_scope
 from tallybook.source import SourceText
@@ -37,7 +37,7 @@ def check_resolvers(checked: CheckResult) -> Iterator[Problem]:
                 yield from _check_when(rule.when, here)
 
 
-def _check_when(when: str, part: Part) -> Iterator[Problem]:
+def _check_when(when: str, part: DocumentPart) -> Iterator[Problem]:
     source = part.text(("when",)) or SourceText(when, part.place(("when",)))
     checker = Checker(fact_scope())
     try:

@@ -26,7 +26,7 @@ OTHER_NAMES = {"arguments": "parameters", "seq": "order"}
 
 
 @dataclass(frozen=True)
-class Part:
+class DocumentPart:
     """A part of a document: the whole body, or one operation in it."""
 
     document: Document
@@ -53,8 +53,8 @@ class Part:
             value = value[part]
         return value
 
-    def below(self, *path: str | int) -> Part:
-        return Part(self.document, self.find(path))
+    def below(self, *path: str | int) -> DocumentPart:
+        return DocumentPart(self.document, self.find(path))
 
     def problem(
         self, path: Sequence[str | int], type: str, message: str, hint: str | None = None, *, key: bool = False
@@ -68,7 +68,7 @@ class Part:
         return replace(problem, path=path_text(self.find(steps)), place=problem.place or self.place(steps))
 
 
-def read_entity(type: Any, part: Part, value: Any = None) -> tuple[Any | None, list[Problem]]:
+def read_entity(type: Any, part: DocumentPart, value: Any = None) -> tuple[Any | None, list[Problem]]:
     """The entity a part of a document describes, and every problem with it; keys nobody knows do not hide the rest."""
     raw = part.value() if value is None else value
     try:
@@ -111,7 +111,7 @@ def _adapter(type: Any) -> TypeAdapter[Any]:
 follow(_adapter.cache_clear)
 
 
-def _problem(details: ErrorDetails, type: Any, part: Part) -> Problem:
+def _problem(details: ErrorDetails, type: Any, part: DocumentPart) -> Problem:
     kind = details["type"]
     route = _route(type, details["loc"])
     path = route.path
@@ -128,7 +128,7 @@ def _problem(details: ErrorDetails, type: Any, part: Part) -> Problem:
     return _at(part, path, Problem(type_name, message, hint))
 
 
-def _unknown_key(details: ErrorDetails, type: Any, part: Part, path: Path) -> Problem:
+def _unknown_key(details: ErrorDetails, type: Any, part: DocumentPart, path: Path) -> Problem:
     *above, key = details["loc"]
     first = next((name for name, other in OTHER_NAMES.items() if other == key), None)
     if first is not None and part.find((*path[:-1], first)) in part.document.nodes:
@@ -139,11 +139,11 @@ def _unknown_key(details: ErrorDetails, type: Any, part: Part, path: Path) -> Pr
     return _at(part, path, Problem("UnknownKey", f"the key '{key}' is not known here", hint), key=True)
 
 
-def _at(part: Part, path: Sequence[str | int], problem: Problem, *, key: bool = False) -> Problem:
+def _at(part: DocumentPart, path: Sequence[str | int], problem: Problem, *, key: bool = False) -> Problem:
     return problem.within(place=part.place(path, key=key), path=path_text((*part.path, *path)))
 
 
-def _wrong_tag(details: ErrorDetails, part: Part, path: tuple[str | int, ...]) -> Problem:
+def _wrong_tag(details: ErrorDetails, part: DocumentPart, path: tuple[str | int, ...]) -> Problem:
     context = details.get("ctx", {})
     key = str(context.get("discriminator", "type")).strip("'")
     if details["type"] == "union_tag_not_found":

@@ -43,7 +43,7 @@ KEY_DESCRIPTIONS: dict[str, str] = {
     "OutputArguments.register_as_dataset": "The id under which other projects can read what was written.",
     "Destination.table": "The table, or the folder of a file datasource; {{period}} and the like are filled in.",
     "Destination.location": "A path of its own, or {path, format}.",
-    "PlaceToWrite.path": "The path, relative to the workspace; {{YYYY}}, {{period}} and the like are filled in.",
+    "OutputLocation.path": "The path, relative to the workspace; {{YYYY}}, {{period}} and the like are filled in.",
     "Dataset.resolver_id": "The resolver that knows where its rows lie; by default the one with `is_default`.",
     "Dataset.main_table": "The table whose rows a project works on.",
     "Dataset.lookups": "Tables whose columns can be read beside its own, as alias.column.",

@@ -19,7 +19,7 @@ from tallybook.model.resolver import Resolver
 from tallybook.model.settings import Settings
 from tallybook.operations.base import Operation
 from tallybook.operations.registry import any_operation
-from tallybook.project.entities import Part, read_entity
+from tallybook.project.entities import DocumentPart, read_entity
 from tallybook.project.environment import overridden
 from tallybook.project.files import SETTINGS_FILE, UnreadableError, find_files, has_settings, read_bytes
 from tallybook.project.model import Project, ProjectHead
@@ -35,7 +35,7 @@ class Entry(Generic[E]):
     """An entity and the document it was read from."""
 
     entity: E
-    part: Part
+    part: DocumentPart
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class ProjectEntry:
 
     head: ProjectHead
     operations: tuple[Operation | None, ...]
-    part: Part
+    part: DocumentPart
 
     @property
     def project(self) -> Project | None:
@@ -61,13 +61,13 @@ class Definitions:
 
     root: Path
     settings: Settings | None = None
-    settings_part: Part | None = None
+    settings_part: DocumentPart | None = None
     projects: Mapping[str, ProjectEntry] = field(default_factory=lambda: MappingProxyType({}))
     datasets: Mapping[str, Entry[Dataset]] = field(default_factory=lambda: MappingProxyType({}))
     resolvers: Mapping[str, Entry[Resolver]] = field(default_factory=lambda: MappingProxyType({}))
     datasources: Mapping[str, Entry[DataSource]] = field(default_factory=lambda: MappingProxyType({}))
     calendars: Mapping[str, Entry[Calendar]] = field(default_factory=lambda: MappingProxyType({}))
-    scenarios: tuple[Part, ...] = ()
+    scenarios: tuple[DocumentPart, ...] = ()
     unreadable: frozenset[str] = frozenset()
     """Ids of documents that exist but could not be read: naming one is not another mistake."""
     problems: tuple[Problem, ...] = ()
@@ -89,10 +89,10 @@ class _Reading:
     """What was read so far of a workspace's files."""
 
     settings: Settings | None = None
-    settings_part: Part | None = None
+    settings_part: DocumentPart | None = None
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By kind and id."""
-    scenarios: list[Part] = field(default_factory=list)
+    scenarios: list[DocumentPart] = field(default_factory=list)
     unreadable: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
 
@@ -144,7 +144,7 @@ def _load_file(read: _Reading, path: Path, name: str) -> None:
         read.unreadable |= _ids_in(content)
     for document in documents:
         if name == SETTINGS_FILE:
-            _add_settings(read, Part(document, ()))
+            _add_settings(read, DocumentPart(document, ()))
         else:
             _add_document(read, document)
 
@@ -165,7 +165,7 @@ def _ids_in(content: bytes) -> set[str]:
     return set(_ID.findall(content.decode(errors="replace")))
 
 
-def _add_settings(read: _Reading, part: Part) -> None:
+def _add_settings(read: _Reading, part: DocumentPart) -> None:
     if read.settings_part is not None:
         hint = "datasets, projects and the like go into files of their own"
         read.problems.append(part.problem((), "InvalidYaml", f"{SETTINGS_FILE} has one document only", hint))
@@ -181,7 +181,7 @@ def _add_document(read: _Reading, document: Document) -> None:
     if isinstance(kind, Problem):
         read.problems.append(kind)
         return
-    _ADD[kind](read, Part(document, (kind,)))
+    _ADD[kind](read, DocumentPart(document, (kind,)))
 
 
 def _kind(document: Document) -> str | Problem:
@@ -202,8 +202,8 @@ def _kind(document: Document) -> str | Problem:
     return str(next(iter(document.value)))
 
 
-def _adder(type: Any) -> Callable[[_Reading, Part], None]:
-    def add(read: _Reading, part: Part) -> None:
+def _adder(type: Any) -> Callable[[_Reading, DocumentPart], None]:
+    def add(read: _Reading, part: DocumentPart) -> None:
         entity, problems = read_entity(type, part)
         read.problems += problems
         if entity is None:
@@ -214,7 +214,7 @@ def _adder(type: Any) -> Callable[[_Reading, Part], None]:
     return add
 
 
-def _put(read: _Reading, id: str, entry: Any, part: Part) -> None:
+def _put(read: _Reading, id: str, entry: Any, part: DocumentPart) -> None:
     known = read.entries.setdefault(str(part.path[0]), {})
     if id not in known:
         known[id] = entry
@@ -224,13 +224,13 @@ def _put(read: _Reading, id: str, entry: Any, part: Part) -> None:
     read.problems.append(part.problem(("id",), "DuplicateId", message, "choose another id"))
 
 
-def _note_unreadable(read: _Reading, part: Part) -> None:
+def _note_unreadable(read: _Reading, part: DocumentPart) -> None:
     body = part.value()
     if isinstance(body, dict) and "id" in body:
         read.unreadable.add(str(as_text(body["id"])))
 
 
-def _add_project(read: _Reading, part: Part) -> None:
+def _add_project(read: _Reading, part: DocumentPart) -> None:
     entry, problems = read_project(part)
     read.problems += problems
     if entry is None:
@@ -239,7 +239,7 @@ def _add_project(read: _Reading, part: Part) -> None:
         _put(read, entry.head.id, entry, part)
 
 
-def read_project(part: Part) -> tuple[ProjectEntry | None, list[Problem]]:
+def read_project(part: DocumentPart) -> tuple[ProjectEntry | None, list[Problem]]:
     """A project operation by operation, so that one that cannot be read does not hide what is wrong with others."""
     body = part.value()
     if not isinstance(body, dict):
@@ -268,7 +268,7 @@ def _of_operation(problem: Problem, raw: Any) -> Problem:
     return problem.within(seq=known_seq, operation=name if isinstance(name, str) else None)
 
 
-_ADD: dict[str, Callable[[_Reading, Part], None]] = {
+_ADD: dict[str, Callable[[_Reading, DocumentPart], None]] = {
     "project": _add_project,
     "dataset": _adder(Dataset),
     "resolver": _adder(Resolver),

@@ -12,7 +12,7 @@ from tallybook.model.columns import VALID_FROM, ColumnType
 from tallybook.model.dataset import Dataset, Table
 from tallybook.model.datasource import FILE_FORMATS
 from tallybook.project.check_result import CheckResult
-from tallybook.project.entities import Part
+from tallybook.project.entities import DocumentPart
 from tallybook.project.yaml import Path
 from tallybook.resolve.locate import path_target
 from tallybook.scenarios.load import Case, read_case
@@ -74,7 +74,7 @@ def _checked(case: Case, workspace: CheckResult) -> Case:
 
 
 def _with_period(case: Case) -> tuple[Case, list[Problem]]:
-    calendar = case.scope.calendar
+    calendar = case.checked.calendar
     if calendar is None:
         return case, [case.part.problem(("period",), "CalendarNotFound", "the workspace's calendar does not exist")]
     try:
@@ -84,7 +84,7 @@ def _with_period(case: Case) -> tuple[Case, list[Problem]]:
 
 
 def _check_project(case: Case) -> Iterator[Problem]:
-    known = case.scope.definitions.projects
+    known = case.checked.definitions.projects
     project = case.body.project
     if case.bound is None and not case.refused:
         yield case.part.problem(
@@ -104,7 +104,7 @@ def _check_data(case: Case) -> Iterator[Problem]:
     for dataset_id, tables in case.body.data.items():
         dataset = case.dataset(dataset_id)
         if dataset is None:
-            hint = did_you_mean(dataset_id, case.scope.datasets.versions)
+            hint = did_you_mean(dataset_id, case.checked.datasets.versions)
             message = f"there is no dataset '{dataset_id}'"
             yield _at_key(case.part, ("data", dataset_id), "DatasetNotFound", message, hint)
             continue
@@ -149,7 +149,7 @@ def _check_file(file: str, case: Case, path: Path) -> Iterator[Problem]:
     if suffix.isalpha() and suffix not in FILE_FORMATS:
         hint = f"one of: {', '.join(FILE_FORMATS)}"
         yield case.part.problem(where, "InvalidArguments", f"'{file}' is of no format that can be read", hint)
-    root = case.scope.definitions.root
+    root = case.checked.definitions.root
     try:
         inside = PurePosixPath(path_target(file, root)).is_relative_to(root.absolute())
     except ProblemError:
@@ -160,7 +160,7 @@ def _check_file(file: str, case: Case, path: Path) -> Iterator[Problem]:
 
 
 def _check_row(
-    row: Row, types: Mapping[str, ColumnType], part: Part, path: Path, what: str, *, exact: bool
+    row: Row, types: Mapping[str, ColumnType], part: DocumentPart, path: Path, what: str, *, exact: bool
 ) -> Iterator[Problem]:
     for name, value in row.items():
         here = (*path, name)
@@ -211,12 +211,12 @@ def _check_expectations(case: Case) -> Iterator[Problem]:
 
 
 def _check_expected(
-    expected: ExpectedRows, types: Mapping[str, ColumnType], part: Part, path: Path, what: str
+    expected: ExpectedRows, types: Mapping[str, ColumnType], part: DocumentPart, path: Path, what: str
 ) -> Iterator[Problem]:
     for index, row in enumerate(expected.rows or ()):
         yield from _check_row(row, types, part, (*path, "rows", index), what, exact=False)
 
 
-def _at_key(part: Part, path: Path, type: str, message: str, hint: str | None) -> Problem:
+def _at_key(part: DocumentPart, path: Path, type: str, message: str, hint: str | None) -> Problem:
     """A problem with a key rather than with its value."""
     return replace(part.problem(path, type, message, hint), place=part.place(path, key=True))

@@ -16,7 +16,7 @@ from tallybook.project.bind import BoundProject
 from tallybook.project.check import check
 from tallybook.project.check_result import CheckResult
 from tallybook.project.dataset_versions import DatasetVersions
-from tallybook.project.entities import Part, read_entity
+from tallybook.project.entities import DocumentPart, read_entity
 from tallybook.project.load import Definitions, Entry, ProjectEntry, read_project
 from tallybook.scenarios.model import FileRows, Row, Rows, Scenario
 
@@ -28,8 +28,8 @@ class Case:
     """A scenario and everything it is about, ready to run when nothing is wrong."""
 
     name: str
-    part: Part
-    scope: CheckResult
+    part: DocumentPart
+    checked: CheckResult
     """The workspace as this scenario sees it: with its own datasets, resolvers and project."""
     scenario: Scenario | None = None
     bound: BoundProject | None = None
@@ -69,11 +69,11 @@ class Case:
     def dataset(self, dataset_id: str) -> Dataset | None:
         """The version the project reads, else the latest one."""
         read = next((source.dataset for source in self.sources if source.dataset.id == dataset_id), None)
-        versions = self.scope.datasets.versions.get(dataset_id)
+        versions = self.checked.datasets.versions.get(dataset_id)
         return read or (versions[max(versions)] if versions else None)
 
 
-def read_case(part: Part, checked: CheckResult) -> Case:
+def read_case(part: DocumentPart, checked: CheckResult) -> Case:
     """One scenario document in its workspace."""
     read = _read(part)
     case = Case(_name(part), part, checked, read.scenario, problems=tuple(read.problems), refused=tuple(read.wrong))
@@ -83,14 +83,14 @@ def read_case(part: Part, checked: CheckResult) -> Case:
     project_id = inline.head.id if inline else str(read.scenario.project)
     if inline is None and (read.wrong or project_id not in checked.definitions.projects):
         return case
-    scope = _scope(case, inline)
-    case = replace(case, scope=scope, bound=scope.bound.get(project_id))
-    known = [*scope.problems, *(() if inline or scope is checked else checked.problems)]
-    concerning = (problem for problem in known if _concerns(problem, case, project_id))
+    extended = _with_own_definitions(case, inline)
+    case = replace(case, checked=extended, bound=extended.bound.get(project_id))
+    problems = [*extended.problems, *(() if inline or extended is checked else checked.problems)]
+    concerning = (problem for problem in problems if _concerns(problem, case, project_id))
     return replace(case, refused=(*read.wrong, *dict.fromkeys(concerning)))
 
 
-def _name(part: Part) -> str:
+def _name(part: DocumentPart) -> str:
     body = part.value()
     name = body.get("name") if isinstance(body, dict) else None
     return str(as_text(name)) if name is not None else _NAMELESS
@@ -105,7 +105,7 @@ class _Read:
     """What is wrong with a project that is written out."""
 
 
-def _read(part: Part) -> _Read:
+def _read(part: DocumentPart) -> _Read:
     """What may have one of two forms is read apart, by the form it has: problems then speak of that form alone."""
     body = part.value()
     if not isinstance(body, dict):
@@ -131,7 +131,7 @@ def _read(part: Part) -> _Read:
     return _Read(None if problems else scenario, [*found, *problems], inline, wrong)
 
 
-def _read_data(part: Part) -> tuple[dict[str, dict[str, Rows]], list[Problem]]:
+def _read_data(part: DocumentPart) -> tuple[dict[str, dict[str, Rows]], list[Problem]]:
     given: dict[str, dict[str, Rows]] = {}
     problems: list[Problem] = []
     for dataset_id, tables in part.value().items():
@@ -152,13 +152,13 @@ def _concerns(problem: Problem, case: Case, project_id: str) -> bool:
         return problem.project == project_id
     path, place = problem.path or "", problem.place
     read = {source.dataset.id for source in case.sources}
-    files = {entry.part.document.file for id, entry in case.scope.definitions.datasets.items() if id in read}
+    files = {entry.part.document.file for id, entry in case.checked.definitions.datasets.items() if id in read}
     return path.startswith("scenario.") or (path.startswith("dataset") and place is not None and place.file in files)
 
 
-def _scope(case: Case, inline: ProjectEntry | None) -> CheckResult:
-    """The workspace itself, or a copy of it with what the scenario brings along."""
-    scenario, base = case.body, case.scope
+def _with_own_definitions(case: Case, inline: ProjectEntry | None) -> CheckResult:
+    """The checked workspace with the datasets, resolvers and project that the scenario defines itself."""
+    scenario, base = case.body, case.checked
     if inline is None and not scenario.datasets and not scenario.resolvers:
         return base
     own = base.definitions

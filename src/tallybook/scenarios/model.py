@@ -19,7 +19,7 @@ DEFAULT_TIMESTAMP = datetime(2026, 1, 1, tzinfo=UTC)
 """What NOW() says in a scenario that does not say when it runs."""
 
 
-def moment(text: str) -> datetime:
+def parse_timestamp(text: str) -> datetime:
     """An ISO timestamp; without a zone it means UTC. ValueError for anything else."""
     try:
         value = datetime.fromisoformat(text)
@@ -31,9 +31,9 @@ def moment(text: str) -> datetime:
         raise ValueError(f"'{text}' is outside the years 1 to 9999 of UTC") from None
 
 
-def _as_moment(value: object) -> object:
+def _as_timestamp(value: object) -> object:
     text = as_text(value)
-    return moment(text) if isinstance(text, str) else text
+    return parse_timestamp(text) if isinstance(text, str) else text
 
 
 def _scalar(value: object) -> object:
@@ -153,7 +153,7 @@ class Scenario(Entity):
     project: Id | Project = Field(description="The id of a project of the workspace, or a whole project.")
     period: Annotated[GivenPeriod, BeforeValidator(_by_identifier, json_schema_input_type=str | GivenPeriod)]
     as_of: Day | None = Field(None, description="By default the first day of the period.")
-    run_timestamp: Annotated[datetime, BeforeValidator(_as_moment, json_schema_input_type=str)] = DEFAULT_TIMESTAMP
+    run_timestamp: Annotated[datetime, BeforeValidator(_as_timestamp, json_schema_input_type=str)] = DEFAULT_TIMESTAMP
     datasets: tuple[Dataset, ...] = Field((), description="Datasets beside those of the workspace.")
     resolvers: tuple[Resolver, ...] = Field(
         (), description="By default rows are served as they stand; with resolvers these must find a place for them."

@@ -60,7 +60,7 @@ class _Workspaces:
         if self._engine is None:
             from tallybook.scenarios.suite import start_engine
 
-            settings = case.scope.definitions.settings
+            settings = case.checked.definitions.settings
             self._engine = start_engine(settings.spark if settings else None)
         return self._engine
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
 from tallybook.errors import Problem
-from tallybook.project.entities import Part
+from tallybook.project.entities import DocumentPart
 from tallybook.scenarios.run import Actual, Captured
 from tallybook.scenarios.suite import Outcome
 from tallybook.scenarios.values import written
@@ -34,7 +34,7 @@ def record(root: Path, outcomes: Sequence[Outcome]) -> list[Problem]:
     return problems
 
 
-def _takes_more(part: Part) -> bool:
+def _takes_more(part: DocumentPart) -> bool:
     node = part.document.nodes[part.path][1]
     return isinstance(node, MappingNode) and not node.flow_style
 
@@ -95,7 +95,7 @@ def _quoted(text: str) -> str:
     return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted)
 
 
-def _insert(path: Path, part: Part, lines: Sequence[str]) -> None:
+def _insert(path: Path, part: DocumentPart, lines: Sequence[str]) -> None:
     """Puts lines after the last one of the scenario, indented like its keys, with the file's own line ends."""
     text = path.read_bytes().decode("utf-8")
     end = "\r\n" if "\r\n" in text else "\n"
@@ -110,7 +110,7 @@ def _insert(path: Path, part: Part, lines: Sequence[str]) -> None:
     path.write_bytes((head + end + added + (end if tail or text.endswith("\n") else "") + tail).encode("utf-8"))
 
 
-def _last_line(part: Part) -> int:
+def _last_line(part: DocumentPart) -> int:
     """The line on which the last value of the scenario ends. A block ends where what is in it ends."""
     nodes = (node for path, (_, node) in part.document.nodes.items() if path[: len(part.path)] == part.path)
     closed = (node for node in nodes if isinstance(node, ScalarNode) or getattr(node, "flow_style", False))

@@ -11,8 +11,8 @@ from tallybook.errors import ValidationError
 from tallybook.model.columns import DELETED, OPERATION_SEQ, SYSTEM_COLUMNS, ColumnType
 from tallybook.operations.base import Step
 from tallybook.operations.publication import Publication
-from tallybook.scenarios.given import GivenData
 from tallybook.scenarios.load import Case
+from tallybook.scenarios.scenario_inputs import ScenarioInputs
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def run_case(case: Case, engine: LocalEngine) -> Actual:
     assert bound is not None and period is not None
     moment = body.run_timestamp
     context = RunContext("scenario", period, body.as_of or period.start_date, moment, int(moment.timestamp() * 1000))
-    data = GivenData(case, period)
+    data = ScenarioInputs(case, period)
     steps = tuple(_with_origin(step) for step in bound.steps)
     found = engine.evaluate(replace(bound, steps=steps), context, data.tables(), data.periods())
     outputs = {output.seq: _of_output(output, found.outputs[output.seq]) for output in case.outputs}

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from tallybook.model.base import as_text
 from tallybook.model.columns import VALIDITY_COLUMNS, ColumnType
-from tallybook.scenarios.model import moment
+from tallybook.scenarios.model import parse_timestamp
 from tallybook.text import JOINERS, escaped
 
 _LARGEST_INTEGER = 2**63 - 1
@@ -31,7 +31,7 @@ def read_value(value: object, type: ColumnType, *, exact: bool = True) -> object
             return _decimal(value, type, exact)
         case "date":
             return _date(value)
-    return moment(str(as_text(value)))
+    return parse_timestamp(str(as_text(value)))
 
 
 def read_given(name: str, value: object, type: ColumnType) -> object:
@@ -42,7 +42,7 @@ def read_given(name: str, value: object, type: ColumnType) -> object:
     try:
         return _date(value)
     except ValueError:
-        bound = moment(str(as_text(value)))
+        bound = parse_timestamp(str(as_text(value)))
     begins_day = bound.time() == time() or bound.date() == date.max
     return bound.date() if begins_day else bound.date() + timedelta(days=1)
 
@@ -111,7 +111,7 @@ def plain(value: object) -> object:
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else number_text(value)
     if isinstance(value, datetime):
-        return moment_text(value)
+        return timestamp_text(value)
     return value.isoformat() if isinstance(value, date) else value
 
 
@@ -133,7 +133,7 @@ def written(value: object) -> str:
         case Decimal():
             return number_text(value)
         case datetime():
-            return moment_text(value)
+            return timestamp_text(value)
         case date():
             return value.isoformat()
     return str(value)
@@ -145,5 +145,5 @@ def number_text(value: Decimal) -> str:
     return (text.rstrip("0").rstrip(".") if "." in text else text) if value else "0"
 
 
-def moment_text(value: datetime) -> str:
+def timestamp_text(value: datetime) -> str:
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -58,7 +58,7 @@ def day(value: date) -> Column:
     return F.lit(value.isoformat()).cast("date")
 
 
-def moment(value: datetime) -> Column:
+def timestamp_literal(value: datetime) -> Column:
     """A moment as text with its zone, so that no local time zone can have a say."""
     return F.lit(value.astimezone(UTC).isoformat()).cast("timestamp_ltz")
 
@@ -109,7 +109,7 @@ def _compute_date(c: Computing, *parts: int) -> date | None:
 def _timestamp(c: Building, _text: Column) -> Column:
     written = read_timestamp(str(c.args[0].literal))
     assert written is not None
-    return moment(written)
+    return timestamp_literal(written)
 
 
 register(
@@ -163,7 +163,7 @@ register(
         always(TIMESTAMP),
         "The moment of the run (UTC), the same for every row and in a replay.",
         ("NOW() = NOW()", "true"),
-        lambda c: moment(c.timestamp),
+        lambda c: timestamp_literal(c.timestamp),
         compute=lambda c: c.timestamp.astimezone(UTC),
     )
 )

@@ -23,7 +23,7 @@ from tallybook.scenarios.values import read_given
 
 
 @dataclass(frozen=True)
-class GivenData:
+class ScenarioInputs:
     """What the tables of one scenario hold."""
 
     case: Case
@@ -52,7 +52,7 @@ class GivenData:
 
     def _location(self, given: FileRows) -> Location:
         source = FileSource(id="scenario", type=format_of_path(given.file), options=FileOptions(path_prefix="."))
-        return Location(source, path_target(given.file, self.case.scope.definitions.root), self.period.identifier)
+        return Location(source, path_target(given.file, self.case.checked.definitions.root), self.period.identifier)
 
     def periods(self) -> dict[Key, list[str]]:
         """For each table the scenario's period, and its parts where a run would find those in places of their own."""
@@ -70,7 +70,7 @@ class GivenData:
 
         What another project registers knows its own place.
         """
-        if source.dataset.id not in self.case.scope.definitions.datasets:
+        if source.dataset.id not in self.case.checked.definitions.datasets:
             return ()
         if self.case.body.resolvers:
             return self._finder.of_table(source)
@@ -89,7 +89,7 @@ class GivenData:
 
     @cached_property
     def _finder(self) -> Locations:
-        definitions = self.case.scope.definitions
+        definitions = self.case.checked.definitions
         assert self.case.bound is not None
         return Locations(
             root=definitions.root,
@@ -104,6 +104,6 @@ class GivenData:
 
     @property
     def _calendar(self) -> Calendar:
-        calendar = self.case.scope.calendar
+        calendar = self.case.checked.calendar
         assert calendar is not None, "a missing calendar is a problem of the scenario"
         return calendar

@@ -45,7 +45,7 @@ _VALUE = ("NAME", "QUOTED", "INTEGER", "DECIMAL", "STRING", "SELECTOR", "_TRUE",
 _TEXTS = re.compile(r"\"(?:[^\"\\]|\\.|\"\")*(?:\"|\Z)|'(?:[^'\\]|\\.|'')*(?:'|\Z)|`(?:[^`]|``)*(?:`|\Z)", re.DOTALL)
 
 
-def explain(error: UnexpectedInput, source: SourceText) -> Problem:
+def syntax_problem(error: UnexpectedInput, source: SourceText) -> Problem:
     """The problem behind the parser's complaint."""
     text = source.text
     if isinstance(error, UnexpectedCharacters):
