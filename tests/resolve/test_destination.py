@@ -1,4 +1,4 @@
-"""Places to write: inside their limits by their real path, or refused."""
+"""Destinations of outputs: inside their limits by their real path, or refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tallybook.errors import RunError
 from tallybook.model.datasource import FileSource
-from tallybook.resolve.destination import path_to_write, sandbox_place, table_to_write
+from tallybook.resolve.destination import path_to_write, sandbox_path, table_to_write
 
 
 def files(prefix: object) -> FileSource:
@@ -75,14 +75,14 @@ def test_a_prefix_that_is_a_link_out_of_the_workspace_is_refused(root: Path) -> 
 @pytest.mark.parametrize("name", ["10-out", "10-..", "10-../../../../outside"])
 def test_everything_stays_in_the_sandbox(root: Path, period: str, name: str) -> None:
     sandbox = root / ".tallybook/sandbox"
-    place = Path(sandbox_place(sandbox, root, "close", period, name))
-    assert place.relative_to(sandbox / "close") == Path(*place.parts[-2:]), "a folder for the period, in it the output"
+    path = Path(sandbox_path(sandbox, root, "close", period, name))
+    assert path.relative_to(sandbox / "close") == Path(*path.parts[-2:]), "a folder for the period, in it the output"
 
 
 def test_names_stay_apart_in_the_sandbox(root: Path) -> None:
     periods = ["2026/01", "2026%2F01", "2026-01", "..", "%2E%2E", "März 2026"]
-    places = {sandbox_place(root / "sandbox", root, "close", period, "1-out") for period in periods}
-    assert len(places) == len(periods) and str(root / "sandbox/close/März 2026/1-out") in places
+    paths = {sandbox_path(root / "sandbox", root, "close", period, "1-out") for period in periods}
+    assert len(paths) == len(periods) and str(root / "sandbox/close/März 2026/1-out") in paths
 
 
 @pytest.mark.parametrize("link", ["sandbox/close", "sandbox/close/2026-01", "sandbox/close/2026-01/1-out", "sandbox"])
@@ -90,10 +90,10 @@ def test_a_link_does_not_lead_out_of_the_sandbox(root: Path, link: str) -> None:
     (root / link).parent.mkdir(parents=True, exist_ok=True)
     (root / link).symlink_to(root.parent / "outside")
     with pytest.raises(RunError, match="InvalidDestination"):
-        sandbox_place(root / "sandbox", root, "close", "2026-01", "1-out")
+        sandbox_path(root / "sandbox", root, "close", "2026-01", "1-out")
 
 
 def test_a_sandbox_may_be_elsewhere(root: Path) -> None:
     far = root.parent / "outside"
-    assert sandbox_place(far, root, "close", "2026-01", "1-out") == str(far / "close/2026-01/1-out")
-    assert sandbox_place(root / "../far", root, "p", "2026", "1-x") == str(root.parent / "far/p/2026/1-x")
+    assert sandbox_path(far, root, "close", "2026-01", "1-out") == str(far / "close/2026-01/1-out")
+    assert sandbox_path(root / "../far", root, "p", "2026", "1-x") == str(root.parent / "far/p/2026/1-x")

@@ -93,7 +93,7 @@ def test_the_file_of_a_credential_is_relative_to_the_workspace(reference: str, e
     ("asked", "message", "hint"),
     [
         ("lakes", "there is no datasource 'lakes'", "did you mean 'lake'?"),
-        ("old", "datasource 'old' is disabled", "set its `status: active`, or point to another datasource"),
+        ("old", "datasource 'old' is disabled", "set its `status: active`, or use another datasource"),
     ],
 )
 def test_a_datasource_must_be_there_and_active(asked: str, message: str, hint: str) -> None:

@@ -1,4 +1,4 @@
-"""Places compared: the same, one inside the other, by patterns, links and other names of one folder."""
+"""Paths compared: the same, one inside the other, by patterns, links and other names of one folder."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def relations(written: str, read: str) -> set[str]:
         ("hdfs://nn:8020/x/../y", "HDFS://nn:8020//y/", "is"),
     ],
 )
-def test_two_places(written: str, read: str, relation: str | None) -> None:
+def test_two_paths(written: str, read: str, relation: str | None) -> None:
     assert relations(written, read) == ({relation} if relation else set())
 
 
@@ -62,8 +62,8 @@ def test_links_anywhere_are_followed(tmp_path: Path) -> None:
     (tmp_path / "real" / "loop").symlink_to(tmp_path / "real")
     (tmp_path / "real" / "self").symlink_to("self")
 
-    def read(written: str, place: str) -> set[str]:
-        return relations(str(tmp_path / written), str(tmp_path / place))
+    def read(written: str, path: str) -> set[str]:
+        return relations(str(tmp_path / written), str(tmp_path / path))
 
     assert read("link/deep/x", "real/deep") == {"is inside"}
     assert read("real", "link/report.csv") == {"contains"}

@@ -48,7 +48,7 @@ def test_an_unknown_token_gets_the_nearest_and_braces_a_partner() -> None:
     unknown, single = check_template("{{tablename}}/{{MM")
     assert (unknown.type, unknown.hint) == ("UnknownToken", "did you mean 'table_name'?")
     assert unknown.message == "'{{tablename}}' in '{{tablename}}/{{MM' is not a token"
-    assert single.message == "'{{' in '{{tablename}}/{{MM' has no partner"
+    assert single.message == "unmatched '{{' in '{{tablename}}/{{MM'"
 
 
 FITS = {"day": TOKENS, "month": set(TOKENS) - {"DD"}, "quarter": set(TOKENS) - {"DD", "MM"}}
@@ -73,7 +73,7 @@ def test_a_week_may_be_called_by_its_first_day() -> None:
     assert render("{{YYYY}}{{MM}}{{DD}}", week, "orders", "sales") == "20260126"
 
 
-def test_one_place_for_all_periods_knows_no_period() -> None:
+def test_one_location_for_all_periods_knows_no_period() -> None:
     assert render("{{dataset_id}}/{{table_name}}", None, "orders", "sales") == "sales/orders"
     with pytest.raises(RunError) as caught:
         render("{{YYYY}}/{{period}}", None, "orders", "sales")

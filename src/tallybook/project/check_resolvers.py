@@ -11,7 +11,7 @@ from tallybook.model.columns import BOOLEAN, NULL
 from tallybook.project.check_result import CheckResult
 from tallybook.project.entities import DocumentPart
 from tallybook.resolve.check import check_rule
-from tallybook.resolve.match import fact_scope
+from tallybook.resolve.match import when_scope
 from tallybook.source import SourceText
 
 
@@ -39,7 +39,7 @@ def check_resolvers(checked: CheckResult) -> Iterator[Problem]:
 
 def _check_when(when: str, part: DocumentPart) -> Iterator[Problem]:
     source = part.text(("when",)) or SourceText(when, part.place(("when",)))
-    checker = Checker(fact_scope())
+    checker = Checker(when_scope())
     try:
         typed = checker.check(parse(source))
     except ProblemError as error:

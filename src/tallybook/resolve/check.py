@@ -1,4 +1,4 @@
-"""What can be said against a rule before any run. The problems' `path` starts at the rule; places are the caller's."""
+"""Checks a rule of a resolver before any run. The `path` of a problem starts at the rule; the caller adds the file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from tallybook.resolve.render import check_fit, check_template
 from tallybook.source import SourceText
 
 TextAt = Callable[[tuple[str, ...]], SourceText | None]
-"""A text of the rule with its places, where they are known."""
+"""Returns a text of the rule with its place in a file, by its path in the rule; None if the file is not known."""
 
 
 def check_rule(
     rule: Rule, calendar: Calendar, datasources: Mapping[str, DataSource], text_at: TextAt = lambda _path: None
 ) -> list[Problem]:
-    """Every problem of the rule but its `when`. A disabled datasource is none: other rules may still serve a run."""
+    """Returns every problem of a rule except those of its `when`. A disabled datasource is not a problem, because other
+    rules may still serve a run."""
     return [
         *_check_level(rule, calendar),
         *_check_source(rule, datasources),

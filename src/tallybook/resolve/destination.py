@@ -1,7 +1,7 @@
-"""Which place an output writes. One function decides it, for drafts and active projects alike.
+"""Decides where an output writes, for drafts and active projects alike.
 
-Templates, table names, period identifiers and links all have a say in a path, so only the real path counts: `.` and
-`..` removed and every link followed. It is below each of its limits, or nothing is written.
+Templates, table names, period identifiers and links all change where a path leads, so only the real path counts, with
+`.` and `..` removed and every link followed. If it is not below each of its limits, nothing is written.
 See docs/decisions/0008-what-an-output-may-touch.md.
 """
 
@@ -19,7 +19,7 @@ from tallybook.model.datasource import DataSource
 from tallybook.model.location import local_target
 from tallybook.resolve.locate import is_relative, path_target, table_target
 
-_OUTSIDE = "write a place outside as an absolute path: in `location`, or in the `path_prefix` of a datasource"
+_OUTSIDE = "to write elsewhere, use an absolute path in `location` or in the `path_prefix` of a datasource"
 _NOT_IN_A_NAME = re.compile(r"[/\\%\x00-\x1f\x7f]")
 
 
@@ -31,8 +31,8 @@ class Limit:
     name: str
 
 
-def place_to_write(target: str, *limits: Limit) -> str:
-    """The real path of a target, or its url; InvalidDestination unless it is below every limit."""
+def _real_path(target: str, *limits: Limit) -> str:
+    """Returns the real path of a target, or its url. Raises InvalidDestination unless it is below every limit."""
     local = local_target(target)
     if local is None:
         return target
@@ -50,7 +50,7 @@ def place_to_write(target: str, *limits: Limit) -> str:
 
 
 def table_to_write(source: DataSource, table: str, root: Path) -> str:
-    """The target of an output to a table of a datasource; in a datasource of files a path below the prefix."""
+    """Returns the target of an output to a table of a datasource: a qualified name, or a path below the prefix."""
     prefix = source.path_prefix
     if prefix is None:
         return table_target(source, table, None, root)
@@ -59,27 +59,27 @@ def table_to_write(source: DataSource, table: str, root: Path) -> str:
     if local_target(target) is None:
         below = posixpath.normpath(table.lstrip("/"))
         if below == ".":
-            raise fail("InvalidDestination", f"table '{table}' names no place inside {name}", hint="give it a name")
+            raise fail("InvalidDestination", f"table '{table}' is not a path inside {name}", hint="give it a name")
         return f"{folder.rstrip('/')}/{below}"
     around = [_workspace(root)] if is_relative(prefix) else []
-    return place_to_write(target, Limit(folder, name), *around)
+    return _real_path(target, Limit(folder, name), *around)
 
 
 def path_to_write(path: str, root: Path) -> str:
-    """The place of a path of its own: anywhere if it is absolute or a url, else inside the workspace."""
-    return place_to_write(_joined(path, root), *([_workspace(root)] if is_relative(path) else []))
+    """Returns the target of an output to a path: anywhere if it is absolute or a url, else inside the workspace."""
+    return _real_path(_joined(path, root), *([_workspace(root)] if is_relative(path) else []))
 
 
-def sandbox_place(sandbox: Path, root: Path, project: str, period: str, name: str) -> str:
-    """The place in the sandbox that takes an output instead of its destination."""
+def sandbox_path(sandbox: Path, root: Path, project: str, period: str, name: str) -> str:
+    """Returns the path in the sandbox where an output is written instead of its destination."""
     limits = [Limit(str(sandbox), f"the sandbox {sandbox}")]
     if Path(os.path.normpath(sandbox.absolute())).is_relative_to(root.absolute()):
         limits.append(_workspace(root))
-    return place_to_write(str(sandbox / project / _segment(period) / _segment(name)), *limits)
+    return _real_path(str(sandbox / project / _segment(period) / _segment(name)), *limits)
 
 
 def _segment(text: str) -> str:
-    """A text as one segment of a path: what would be more than a name is percent-encoded."""
+    """Returns a text as one segment of a path. Characters that would make it more than a name are percent-encoded."""
     encoded = _NOT_IN_A_NAME.sub(lambda match: quote(match[0], safe=""), text)
     return encoded if encoded.strip(".") else encoded.replace(".", "%2E")
 

@@ -1,4 +1,4 @@
-"""Where rendered text points to: a path below a datasource's prefix, or a qualified table."""
+"""Turns a rendered path or table name into a target: a path below a datasource's prefix, or a qualified table."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from tallybook.errors import RunError, did_you_mean, fail
 from tallybook.model.datasource import DataSource
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-"""Two letters at least: `C:` is a drive."""
+"""The scheme of a url. It has at least two letters, because `C:` is a drive."""
 
 
 def usable_source(datasource_id: str, datasources: Mapping[str, DataSource], root: Path) -> DataSource:
-    """The datasource of that id; one that is missing or disabled is an error. A file its credential is in is named by
-    its absolute path."""
+    """Returns the datasource with this id. Raises DataSourceNotFound if it is missing or disabled.
+
+    A credential file is relative to the workspace in a definition, and absolute in the result.
+    """
     source = datasources.get(datasource_id)
     if source is None:
         hint = did_you_mean(datasource_id, datasources)
@@ -27,17 +29,17 @@ def usable_source(datasource_id: str, datasources: Mapping[str, DataSource], roo
         raise fail(
             "DataSourceNotFound",
             f"datasource '{datasource_id}' is disabled",
-            hint="set its `status: active`, or point to another datasource",
+            hint="set its `status: active`, or use another datasource",
         )
     kind, _, path = (source.credential_ref or "").partition(":")
     return source.model_copy(update={"credential_ref": f"file:{root.absolute() / path}"}) if kind == "file" else source
 
 
 def path_target(path: str, root: Path, prefix: str = "") -> str:
-    """The absolute path or url of a rendered path, below a prefix where there is one.
+    """Returns the absolute path or url of a rendered path, below the prefix if there is one.
 
-    Relative places are below the workspace and may not leave it; below a url or an absolute prefix a path may not
-    leave the prefix. What a path is made of comes partly from data and identifiers, so `..` is not taken on trust.
+    A relative path is below the workspace and may not leave it. Below a url or an absolute prefix, a path may not leave
+    the prefix. Parts of a path come from data and identifiers, so `..` is not trusted.
     """
     if any(category(letter) in ("Cc", "Cs") for letter in path):
         raise fail("InvalidArguments", f"path {path!r} contains a control character")
@@ -54,7 +56,7 @@ def path_target(path: str, root: Path, prefix: str = "") -> str:
         return os.path.normpath(Path(base, below))
     inside = os.path.normpath(Path(base, below))
     if _climbs(inside):
-        raise _leaves(path, prefix, hint="a place outside the workspace is written as an absolute path")
+        raise _leaves(path, prefix, hint="for a location outside the workspace, use an absolute path")
     return os.path.normpath(root.absolute() / inside)
 
 
@@ -64,7 +66,7 @@ def is_relative(path: str) -> bool:
 
 
 def table_target(source: DataSource, table: str, schema: str | None, root: Path) -> str:
-    """The qualified name of a table; in a datasource of files a table is the folder or file of that name."""
+    """Returns the qualified name of a table; in a datasource of files, the path of the folder or file of that name."""
     if source.path_prefix is not None:
         return path_target(f"{schema}/{table}" if schema else table, root, source.path_prefix)
     within = schema or source.default_schema

@@ -1,7 +1,7 @@
-"""Tells whether two places are the same, or one is inside the other, whatever names they go by.
+"""Finds out whether two paths or urls overlap: they are the same, or one is inside the other.
 
-Places of this machine are compared by their real paths, and by the identity of the folders on the way: a bind mount
-gives one folder two paths that no link connects. A place that is read may be a pattern; it is compared segment by
+Paths of this machine are compared as real paths, and by the identity of the folders on the way, because a bind mount
+gives one folder two paths that no link connects. A path that is read may be a pattern. It is compared segment by
 segment, so `data/*.csv` covers `data/new.csv` before that file exists.
 """
 
@@ -36,10 +36,10 @@ _MOST_ALTERNATIVES, _DEEPEST = 1000, 20
 
 @dataclass(frozen=True)
 class Area:
-    """A file or folder with all that is in it; with patterns among its segments, every one that fits."""
+    """A file, or a folder with everything in it; with patterns among its segments, every path that matches."""
 
     store: str
-    """What the path begins at: empty for this machine, `s3a://bucket` for an object store."""
+    """Empty for this machine, `s3a://bucket` for an object store."""
     segments: tuple[Segment, ...]
 
     @property
@@ -49,8 +49,8 @@ class Area:
 
     @cached_property
     def anchors(self) -> dict[tuple[int, int] | None, int]:
-        """The folders on the way that exist, by identity, and how many segments lead to each."""
-        found: dict[tuple[int, int] | None, int] = {None: 0}
+        """The existing folders on the way, by identity, with the number of segments that lead to each."""
+        depths: dict[tuple[int, int] | None, int] = {None: 0}
         path = Path("/")
         for depth, segment in enumerate(self.segments if not self.store else (), 1):
             if not isinstance(segment, str):
@@ -61,11 +61,11 @@ class Area:
             except OSError:
                 break
             if status.st_ino:
-                found[status.st_dev, status.st_ino] = depth
-        return found
+                depths[status.st_dev, status.st_ino] = depth
+        return depths
 
     def relation(self, other: Area) -> Relation | None:
-        """How this area stands to another; None if they have nothing in common."""
+        """Returns how this area relates to another; None if they have nothing in common."""
         if self.store != other.store:
             return None
         for identity in self.anchors.keys() & other.anchors.keys():
@@ -76,7 +76,7 @@ class Area:
 
 
 def area(target: str) -> Area:
-    """The area of a path or url that stands for itself; links are followed."""
+    """Returns the area of a path or url that is not a pattern; links are followed."""
     local = local_target(target)
     if local is not None:
         return Area("", _split(os.path.realpath(local)))
@@ -85,16 +85,17 @@ def area(target: str) -> Area:
 
 
 def area_of(location: Location) -> Area:
-    """The area that an output to a location takes; a table of a datasource without paths is an area of its own."""
+    """Returns the area that an output to a location takes. A table of a datasource without paths is its own area."""
     if location.source.path_prefix is None:
         return Area(location.source.id, (location.target,))
     return area(location.target)
 
 
 def areas_read(pattern: str) -> Iterator[Area]:
-    """The areas that reading a path, url or pattern reaches; a backslash makes the next character stand for itself.
+    """Returns the areas that reading a path, url or pattern reaches. A backslash takes away the meaning of the next
+    character in a pattern.
 
-    Links below a folder count as well: a file that is read through one is read where it really is.
+    Links below a folder count as well: a file that is read through a link is read from its real path.
     """
     store, path = _store(pattern)
     for text in _alternatives(path):
@@ -102,16 +103,16 @@ def areas_read(pattern: str) -> Iterator[Area]:
         if store or not segments:
             yield Area(store, segments)
             continue
-        fixed = next((index for index, each in enumerate(segments) if not isinstance(each, str)), len(segments))
+        fixed = next((index for index, segment in enumerate(segments) if not isinstance(segment, str)), len(segments))
         start = os.path.realpath("/" + "/".join(map(str, segments[:fixed])))
         yield Area("", (*_split(start), *segments[fixed:]))
         seen: set[str] = set()
-        for found in _matches(start, segments[fixed:]):
-            yield from map(area, _links(found, seen))
+        for existing in _matches(start, segments[fixed:]):
+            yield from map(area, _links(existing, seen))
 
 
 def _store(target: str) -> tuple[str, str]:
-    """A target in two: the store, empty for this machine, and the path in it."""
+    """Splits a target into its store, empty for this machine, and the path in it."""
     match = _URL.match(target)
     if match is None or match["scheme"].lower() == "file":
         return "", target[match.end() :] if match else target
@@ -145,7 +146,7 @@ def _expanded(pattern: str) -> Iterator[str]:
 
 def _widened(pattern: str) -> str:
     """Returns a pattern that covers all choices: `*` for those within a name, the whole folder for those with a slash.
-    It is everything where a choice may lead upwards."""
+    It covers everything if a choice may lead upwards."""
     text, done = "", 0
     for start, end, choices in _groups(pattern):
         if ".." in pattern or any("." in choice and not set(choice) - set(".{,}") for choice in choices):
@@ -158,8 +159,8 @@ def _widened(pattern: str) -> str:
 
 
 def _groups(pattern: str) -> list[tuple[int, int, list[str]]]:
-    """Returns the outermost `{a,b}` of a pattern: where each begins and ends, and its choices."""
-    found: list[tuple[int, int, list[str]]] = []
+    """Returns the outermost `{a,b}` of a pattern: start and end of each, and its choices."""
+    groups: list[tuple[int, int, list[str]]] = []
     parts: list[int] = []
     depth = index = 0
     while index < len(pattern):
@@ -174,21 +175,21 @@ def _groups(pattern: str) -> list[tuple[int, int, list[str]]]:
             depth -= 1
             if depth == 0:
                 choices = [pattern[start : end - 1] for start, end in pairwise([*parts, index + 1])]
-                found.append((parts[0] - 1, index + 1, choices))
+                groups.append((parts[0] - 1, index + 1, choices))
         index += 2 if letter == "\\" else 1
-    return found
+    return groups
 
 
 def _segment(text: str) -> Segment:
-    """A segment as Spark's readers take it: a name, or a pattern of names."""
+    """Returns a segment as Spark's readers understand it: a name, or a pattern of names."""
     if not _WILD.search(_ESCAPED.sub("", text)):
         return _ESCAPED.sub(r"\1", text)
-    meaning_itself = _ESCAPED.sub(lambda match: f"[{match[1]}]" if match[1] in "*?[" else match[1], text)
-    return re.compile(fnmatch.translate(meaning_itself.replace("[^", "[!")))
+    escaped = _ESCAPED.sub(lambda match: f"[{match[1]}]" if match[1] in "*?[" else match[1], text)
+    return re.compile(fnmatch.translate(escaped.replace("[^", "[!")))
 
 
 def _matches(path: str, rest: Sequence[Segment]) -> Iterator[str]:
-    """The paths that exist and fit."""
+    """Returns the existing paths that match."""
     if not rest:
         yield path
         return
@@ -199,7 +200,7 @@ def _matches(path: str, rest: Sequence[Segment]) -> Iterator[str]:
 
 
 def _links(path: str, seen: set[str]) -> Iterator[str]:
-    """Where the links at and below a path lead, and those below what they lead to."""
+    """Returns the real paths of the links at and below a path, and of the links below their targets."""
     waiting = [path]
     while waiting:
         path = waiting.pop()
@@ -212,7 +213,7 @@ def _links(path: str, seen: set[str]) -> Iterator[str]:
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
-    """What is in a folder and not hidden from Spark's readers."""
+    """Returns the entries of a folder that Spark's readers see."""
     try:
         with os.scandir(folder) as entries:
             return [entry for entry in entries if not is_hidden(entry.name)]

@@ -1,11 +1,11 @@
-"""Third step: a template of a path or table name, filled for one period. Output destinations use it too.
+"""Fills in the template of a path or table name for one period. Resolvers and output destinations use it.
 
-The date tokens are the calendar date of the period's first day, in fiscal calendars as well: `{{YYYY}}` is then not
-the fiscal year; `{{period}}` is the period's own name. A token finer than the period is refused, `{{MM}}` for a
-quarter: every quarter has some first month, so a wrong `data_level` would read or overwrite one month's place.
+Date tokens are the calendar date of the period's first day, also in fiscal calendars, where `{{YYYY}}` is not the
+fiscal year; `{{period}}` is the period's own name. A token finer than the period is refused, such as `{{MM}}` for a
+quarter: every quarter has a first month, so a wrong `data_level` would read or overwrite the data of one month.
 
-A value fills in one name of a path. A period called `../x` or a table called `a/b` would lead elsewhere, so a value
-that is not a plain name is refused.
+A value becomes one name in a path. A period called `../x` or a table called `a/b` would lead elsewhere, so a value that
+is not a plain name is refused.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _FROM_PERIOD: dict[str, Callable[[Period], str]] = {
 TOKENS = (*_FROM_PERIOD, "table_name", "dataset_id")
 
 _LONGEST = {"Q": 98, "QQ": 98, "MM": 35, "DD": 7}
-"""Days a period may have for a token to name it: 14 weeks, 5 weeks, and a week called by its first day."""
+"""The most days of a period that a token can name: 14 weeks, 5 weeks, and a week named after its first day."""
 
 
 def render(template: str, period: Period | None, table_name: str, dataset_id: str) -> str:
-    """The template filled in; `period` is None where one place serves all periods."""
+    """Returns the template filled in; `period` is None if all periods share one location."""
     names = {"table_name": table_name, "dataset_id": dataset_id}
     problems = check_template(template) or check_fit(template, period) or _check_names(template, names)
     if problems:
@@ -45,19 +45,19 @@ def render(template: str, period: Period | None, table_name: str, dataset_id: st
 
 
 def symbolic(template: str, table_name: str, dataset_id: str) -> str:
-    """The template with the period left open: two templates that give the same text in every period are equal."""
+    """Returns the template with the period left open: templates that give the same text in every period are equal."""
     from_period = {name: f"{{{{{name}}}}}" for name in _FROM_PERIOD}
     names = {"identifier": from_period["period"], "table_name": table_name, "dataset_id": dataset_id}
     return fill(template, from_period | names)
 
 
 def check_template(template: SourceText | str) -> list[Problem]:
-    """What is wrong with a template whatever the period; placed, where the template knows its places."""
+    """Returns the problems that a template has in every period, with their places if the template is a SourceText."""
     text = template if isinstance(template, str) else template.text
     problems = []
     for token in tokens(text):
         if token.name is None:
-            message, hint = f"'{token.text}' in '{text}' has no partner", "a token is written {{YYYY}}"
+            message, hint = f"unmatched '{token.text}' in '{text}'", "write a token as in {{YYYY}}"
         elif token.name not in TOKENS:
             message, hint = f"'{token.text}' in '{text}' is not a token", did_you_mean(token.name, TOKENS) or ""
         else:
@@ -71,15 +71,15 @@ def _place(template: SourceText | str, token: Token) -> Place | None:
 
 
 def check_fit(template: SourceText | str, period: Period | None) -> list[Problem]:
-    """The tokens that have no value for such a period."""
+    """Returns a problem for each token that has no value for a period like this one."""
     text = template if isinstance(template, str) else template.text
     used = {token.name: token for token in tokens(text) if token.name in TOKENS}
     if period is None:
         return [
             Problem(
                 "UnknownToken",
-                f"'{token.text}' in '{text}' has no value: with `data_level: any` one place serves all periods",
-                "say which periods have a place of their own, for example `data_level: month`",
+                f"'{token.text}' in '{text}' has no value: with `data_level: any` all periods share one location",
+                "name the level of period that has its own location, for example `data_level: month`",
                 _place(template, token),
             )
             for name, token in used.items()
@@ -100,15 +100,14 @@ def check_fit(template: SourceText | str, period: Period | None) -> list[Problem
 
 
 def _check_names(template: SourceText | str, values: Mapping[str, str]) -> list[Problem]:
-    """The tokens whose value would be more, or less, than one name in a path."""
+    """Returns a problem for each token whose value is not exactly one name in a path."""
     text = template if isinstance(template, str) else template.text
     used = {token.name: token for token in tokens(text)}
     return [
         Problem(
             "InvalidArguments",
-            f"'{used[name].text}' in '{text}' is '{value}' here, which cannot be part of a path",
-            "a value must be a plain name, without '/' and not '..'; write the path with other tokens, such as "
-            "{{YYYY}}/{{MM}}",
+            f"'{used[name].text}' in '{text}' would be '{value}', which cannot be part of a path",
+            "a value must be a plain name, without '/' and not '..'; use other tokens, such as {{YYYY}}/{{MM}}",
             _place(template, used[name]),
         )
         for name, value in values.items()
@@ -117,7 +116,7 @@ def _check_names(template: SourceText | str, values: Mapping[str, str]) -> list[
 
 
 def _is_name(value: str) -> bool:
-    """True if a value stays within one segment of a path: it neither divides the path nor climbs up in it."""
+    """True if a value is one segment of a path: it has no separator and does not lead upwards."""
     return bool(value.strip(". ")) and not any(letter in "/\\" or category(letter) == "Cc" for letter in value)
 
 

@@ -1,4 +1,4 @@
-"""From a table and a period to the places its rows lie: match → expand → render."""
+"""Finds the locations of a table's rows for a period: match a rule, expand the period, render the template."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from tallybook.errors import fail
 from tallybook.model.datasource import DataSource
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
-from tallybook.model.resolver import PathStrategy, Resolver, Rule, Strategy
-from tallybook.resolve.expand import expand
+from tallybook.model.resolver import ANY_LEVEL, PathStrategy, Resolver, Rule, Strategy
 from tallybook.resolve.locate import path_target, table_target, usable_source
-from tallybook.resolve.match import facts, match
+from tallybook.resolve.match import match, when_values
 from tallybook.resolve.render import render
 
 
@@ -29,9 +28,9 @@ def resolve(
     timestamp: datetime,
     root: Path,
 ) -> tuple[Location, ...]:
-    """The locations of a table's rows for a period, in the order of their periods. `timestamp` is the run's, which a
-    `when` can read; `root` is the workspace folder."""
-    rule = match(resolver, facts(period, table_name, dataset_id), timestamp)
+    """Returns the locations of a table's rows for a period, in the order of their periods. `timestamp` is the run's,
+    which a `when` can read; `root` is the workspace folder."""
+    rule = match(resolver, when_values(period, table_name, dataset_id), timestamp)
     source = usable_source(rule.strategy.datasource_id, datasources, root)
     locations = tuple(
         Location(
@@ -53,6 +52,21 @@ def resolve(
     return locations
 
 
+def expand(data_level: str, period: Period, calendar: Calendar) -> tuple[Period | None, ...]:
+    """Returns the periods to render a rule's location for: None if all periods share one location.
+
+    Data finer than the run's period has one location for each part of it, and none outside of it. Data coarser than the
+    run's period (the year's file in a month's run) has one location: that of the period around it.
+    """
+    if data_level == ANY_LEVEL:
+        return (None,)
+    if data_level == period.level:
+        return (period,)
+    if calendar.finer(data_level, period.level):
+        return calendar.children(period, data_level)
+    return (calendar.containing(period, data_level),)
+
+
 def _target(strategy: Strategy, source: DataSource, rendered: Callable[[str], str], root: Path) -> str:
     if not isinstance(strategy, PathStrategy):
         schema = rendered(strategy.schema_) if strategy.schema_ else None
@@ -63,7 +77,7 @@ def _target(strategy: Strategy, source: DataSource, rendered: Callable[[str], st
 
 
 def _refuse_double_reading(locations: Sequence[Location], rule: Rule) -> None:
-    """Two periods with one place would read its rows twice."""
+    """Raises InvalidArguments if two periods have the same location, whose rows would be read twice."""
     seen: dict[str, Location] = {}
     for location in locations:
         first = seen.setdefault(location.target, location)
@@ -71,6 +85,7 @@ def _refuse_double_reading(locations: Sequence[Location], rule: Rule) -> None:
             raise fail(
                 "InvalidArguments",
                 f"rule '{rule.name}' of resolver '{location.resolver}' gives '{first.period}' and '{location.period}' "
-                f"the same place, {location.target}: its rows would be read twice",
-                hint=f"put a token of the {rule.data_level} such as {{{{period}}}} into it, or say `data_level: any`",
+                f"the same location, {location.target}: its rows would be read twice",
+                hint=f"put a token that names the {rule.data_level}, such as {{{{period}}}}, into it, or set "
+                "`data_level: any`",
             )

@@ -17,9 +17,9 @@ from tallybook.model.resolver import Resolver
 from tallybook.model.state import Json, Registration
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable
-from tallybook.resolve.destination import path_to_write, sandbox_place, table_to_write
+from tallybook.resolve.destination import path_to_write, sandbox_path, table_to_write
 from tallybook.resolve.locate import usable_source
-from tallybook.resolve.pick import pick_resolver
+from tallybook.resolve.match import pick_resolver
 from tallybook.resolve.render import render
 from tallybook.resolve.resolve import resolve
 from tallybook.storage.fingerprint import current_version
@@ -75,7 +75,7 @@ class Locations:
         if source.path_prefix is None:
             source = FileSource(id=source.id, type=DEFAULT_FORMAT, options=FileOptions(path_prefix="."))
         name = f"{output.seq}-{PurePosixPath(destination.target).name}"
-        place = sandbox_place(self.sandbox, self.root, self.project, self.period.identifier, name)
+        place = sandbox_path(self.sandbox, self.root, self.project, self.period.identifier, name)
         return Location(source, place)
 
     def destination(self, output: Publication, input: SourceTable) -> Location:
