@@ -1,4 +1,4 @@
-"""For which rows of an update a match is asked for: the selected ones, and no others."""
+"""Join conditions are evaluated only for the selected rows of an update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts raised inside a plan come back, and no value can pass for them."""
+"""Details raised inside a plan come back, and no value can pass for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def failure(frame):
     return caught.value
 
 
-def test_facts_survive_the_trip_through_spark(spark):
+def test_details_survive_the_trip_through_spark(spark):
     nasty = f'a "quoted" }}\n{{ \\ é\x1b {FORGED} ;00;'
     rows = spark.createDataFrame([(nasty, None)], "value string, nothing string")
     failing = raising("DataLoadError", table='or"ders', value=F.col("value"), nothing=F.col("nothing"))
@@ -27,12 +27,12 @@ def test_facts_survive_the_trip_through_spark(spark):
     assert parse_raised(error) == {"type": "DataLoadError", "table": 'or"ders', "value": nasty}
 
 
-def test_facts_raised_in_sql_come_back_too(spark):
+def test_details_raised_in_sql_come_back_too(spark):
     error = failure(spark.sql("SELECT 'K1' AS k").selectExpr(raising_sql("JoinNotUnique", alias="'c'", key="k")))
     assert parse_raised(error) == {"type": "JoinNotUnique", "alias": "c", "key": "K1"}
 
 
-def test_a_long_value_is_cut_and_leaves_room_for_the_other_facts(spark):
+def test_a_long_value_is_cut_and_leaves_room_for_the_other_details(spark):
     row = spark.createDataFrame([("x" * 1_000_000,)], "value string")
     raised = parse_raised(failure(row.select(raising("DataLoadError", table="orders", value=F.col("value")))))
     assert raised == {"type": "DataLoadError", "table": "orders", "value": "x" * 200}
@@ -40,9 +40,9 @@ def test_a_long_value_is_cut_and_leaves_room_for_the_other_facts(spark):
 
 def test_what_spark_cuts_off_is_left_out():
     whole = '{"type": "DataLoadError", "table": "orders"}7B2276616C7565223A2258227D;'
-    assert module._facts(whole) == {"type": "DataLoadError", "table": "orders", "value": "X"}
-    assert module._facts(whole[:-5] + "...") == {"type": "DataLoadError", "table": "orders"}
-    assert module._facts(whole[:30] + "...") is None
+    assert module._details(whole) == {"type": "DataLoadError", "table": "orders", "value": "X"}
+    assert module._details(whole[:-5] + "...") == {"type": "DataLoadError", "table": "orders"}
+    assert module._details(whole[:30] + "...") is None
 
 
 def test_the_mark_is_of_the_process_not_of_the_plan():

@@ -48,7 +48,7 @@ def test_a_moment_is_the_same_moment_whatever_timestamp_means(spark: SparkSessio
     setting = "spark.sql.timestampType"
     spark.conf.set(setting, "TIMESTAMP_NTZ")
     try:
-        frame = spark.range(1).selectExpr(f"{sql.moment(moment)} AS m", f"{sql.typed(sql.NULL, TIMESTAMP)} AS n")
+        frame = spark.range(1).selectExpr(f"{sql.timestamp(moment)} AS m", f"{sql.typed(sql.NULL, TIMESTAMP)} AS n")
         assert [field.dataType.simpleString() for field in frame.schema] == ["timestamp", "timestamp"]
         (row,) = frame.selectExpr("unix_micros(m) AS u").collect()
     finally:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tallybook.model.columns import DATE, ColumnType
-from tallybook.rows.temporal import of_period
+from tallybook.rows.system import rows_of_period
 from tallybook.scenarios.values import read_given
 from tallybook.storage import read_all
 
@@ -50,7 +50,7 @@ def test_one_of_the_rows_that_follow_each_other_is_valid_on_every_day(spark, pla
     pq.write_table(pa.table(columns), tmp_path / "a.parquet")
     frame = read_all(spark, [place("parquet", tmp_path / "a.parquet")], rates).cache()
     for day in DAYS:
-        found = [row.id for row in of_period(frame, rates, [], day).orderBy("id").collect()]
+        found = [row.id for row in rows_of_period(frame, rates, [], day).orderBy("id").collect()]
         assert found == valid(rows, day) and len(found) == 1
     frame.unpersist()
 

@@ -10,8 +10,7 @@ from tallybook.model.columns import DELETED, INTEGER, ROW_ID
 from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION, RowIds
-from tallybook.rows.system import input_system_columns, is_active, select_typed, untouched
-from tallybook.rows.temporal import of_period
+from tallybook.rows.system import column_values, input_system_columns, is_active, rows_of_period, select_typed
 
 
 def input_rows(
@@ -19,7 +18,7 @@ def input_rows(
 ) -> tuple[DataFrame, frozenset[str]]:
     """The working dataset before the first operation, deleted rows in it; and the columns that came with the data."""
     frame = _current(source, tables, context)
-    values = untouched(schema.business) | _system(frame, source, context, ids)
+    values = column_values(schema.business) | _system(frame, source, context, ids)
     return select_typed(frame, schema.columns, values), frozenset(frame.columns)
 
 
@@ -28,7 +27,7 @@ def other_rows(source: SourceTable, tables: Tables, context: RunContext, ids: Ro
     numbered."""
     frame = _current(source, tables, context)
     business = source.table.business_types
-    values = untouched(business) | _system(frame, source, context, ids)
+    values = column_values(business) | _system(frame, source, context, ids)
     columns = {**business, **source.table.system_types}
     if POSITION in frame.columns:
         columns[POSITION] = INTEGER
@@ -41,7 +40,7 @@ def other_rows(source: SourceTable, tables: Tables, context: RunContext, ids: Ro
 
 
 def _current(source: SourceTable, tables: Tables, context: RunContext) -> DataFrame:
-    return of_period(tables.rows(source), source.table, tables.periods(source), context.as_of)
+    return rows_of_period(tables.rows(source), source.table, tables.periods(source), context.as_of)
 
 
 def _system(frame: DataFrame, source: SourceTable, context: RunContext, ids: RowIds) -> dict[str, str]:
@@ -51,5 +50,5 @@ def _system(frame: DataFrame, source: SourceTable, context: RunContext, ids: Row
         source.dataset.id,
         source.table.name,
         context.period.identifier,
-        sql.moment(context.timestamp, sql.name(POSITION) if POSITION in frame.columns else None),
+        sql.timestamp(context.timestamp, sql.name(POSITION) if POSITION in frame.columns else None),
     )

@@ -120,7 +120,7 @@ class AggregateStep(Step):
         because no two rows may have the same one."""
         from tallybook.rows import sql
         from tallybook.rows.ids import hash_of
-        from tallybook.rows.system import added, new_system_columns, untouched
+        from tallybook.rows.system import append_rows, column_values, new_system_columns
 
         joined = join_lookups(frame, self, build)
         chosen = build.chosen(self.selector)
@@ -133,7 +133,7 @@ class AggregateStep(Step):
             build.input.dataset.id,
             build.input.table.name,
             sql.NULL,
-            sql.moment(build.timestamp, hash_of(keys)),
+            sql.timestamp(build.timestamp, hash_of(keys)),
         )
-        own = untouched([*self.grouping.results, *(key for key in keys if key != ROW_ID)])
-        return added(frame, summary, self.after.columns, made | own)
+        own = column_values([*self.grouping.results, *(key for key in keys if key != ROW_ID)])
+        return append_rows(frame, summary, self.after.columns, made | own)

@@ -199,7 +199,7 @@ class AppendStep(Step):
     def apply(self, frame: DataFrame, build: BuildContext) -> DataFrame:
         from tallybook.rows import sql
         from tallybook.rows.ids import POSITION, hash_of
-        from tallybook.rows.system import added, new_system_columns
+        from tallybook.rows.system import append_rows, new_system_columns
 
         assert self.appends is not None
         compiler = build.compiler
@@ -218,8 +218,8 @@ class AppendStep(Step):
             self.appends.dataset.id,
             self.appends.table.name,
             period,
-            sql.moment(build.timestamp, number),
+            sql.timestamp(build.timestamp, number),
         )
         columns = self.after.columns
         incoming = {name: sql.typed(sql.name(name), columns[name]) for name in self.incoming}
-        return added(frame, rows, columns, made | incoming)
+        return append_rows(frame, rows, columns, made | incoming)

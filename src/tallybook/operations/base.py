@@ -106,10 +106,10 @@ class BuildContext:
 
     def chosen(self, selector: Typed | None) -> Column | None:
         """Which rows a selector chooses, for filters and WHEN; None when it is all of them."""
-        from tallybook.rows.system import selected
+        from tallybook.rows.system import is_selected
 
         condition = None if selector is None else self.compiler.column(selector)
-        return condition if self.all_active else selected(condition)
+        return condition if self.all_active else is_selected(condition)
 
     def where(self, chosen: Column | None, new: Column, old: Column) -> Column:
         """The new value on chosen rows."""

@@ -1,14 +1,14 @@
-"""Row ids: UUIDv7 text that is unique in a metadata store, ordered like the rows came in, and always the same again.
+"""Makes row ids: UUIDv7 text that is unique in a metadata store, follows the order of the rows, and is reproducible.
 
     xxxxxxxx-xxxx-7ooo-yyyy-yyyyyyyyyyyy
-    48 bits  the run's own millisecond, given out once by the store
+    48 bits  the run's own millisecond, which the store assigns only once
     12 bits  which step of the run made the row: 0 for input rows, else the operation's rank
     62 bits  which row of that step: its position in the data, or a number made of the group's key
 
-Nothing is random and nothing depends on how Spark splits the work, so a retry, a second output or a replay gives
-every row the id it had.
+Nothing is random and nothing depends on how Spark splits the work, so a row has the same id in a retry, a second output
+or a replay.
 
-Ids are SQL text, as `rows.system.select_typed` takes it.
+Ids are SQL text for `rows.system.select_typed`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from tallybook.rows import sql
 
 POSITION = sql.internal("position")
-"""The internal column of loaded rows that numbers them: below 2^62, in the order they came in."""
+"""The internal column that numbers loaded rows in the order of the data, with numbers below 2^62."""
 
 MAX_STEPS = 2**12 - 1
 _TIE_BITS = 12
@@ -27,7 +27,7 @@ _HASH_MASK = 2**50 - 1
 
 
 def hash_of(keys: Sequence[str]) -> str:
-    """A number that follows from the key of a group; two keys may share one."""
+    """Returns SQL for a hash of a group's key; two keys may have the same hash."""
     return f"xxhash64({', '.join(map(sql.name, keys))})"
 
 
@@ -40,14 +40,14 @@ class RowIds:
     """The rank of each operation by its seq; input rows have seq 0 and rank 0."""
 
     def of_rows(self, seq: int) -> str:
-        """The ids of rows that operation `seq` takes in, by their POSITION."""
+        """Returns SQL for the ids of rows that operation `seq` loads, by their POSITION."""
         return self._id(seq, sql.name(POSITION))
 
     def of_groups(self, seq: int, keys: Sequence[str]) -> str:
-        """The ids of rows that operation `seq` makes, one for each group.
+        """Returns SQL for the ids of rows that operation `seq` makes, one for each group.
 
-        The number of a group follows from its key alone: fifty bits of hash, and the rank among the groups that share
-        them, so that two keys never get one number.
+        Only the key decides the number of a group: fifty bits of its hash, and its rank among the groups with the same
+        hash, so that two keys never get the same number.
         """
         names = ", ".join(map(sql.name, keys))
         hashed = f"({hash_of(keys)} & {_HASH_MASK}L)"

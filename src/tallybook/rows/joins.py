@@ -1,7 +1,7 @@
-"""Left joins that never change the number of rows. Two matches for a row that counts end the job with JoinNotUnique.
+"""Left joins that never change the number of rows. A second match for a row that needs one fails with JoinNotUnique.
 
-The joined side is brought to one row a key first, so that uniqueness is a number beside the match and needs no job of
-its own. What an equality cannot say is tested among the rows of the key's group.
+The joined table is first reduced to one row for each key, with the number of rows that had the key. So uniqueness needs
+no job of its own. Conditions that are not equalities are tested among the rows of the key.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ROWS, _COUNT, _NUMBER, _THERE = map(sql.internal, ("rows", "count", "number", "
 
 @dataclass(frozen=True)
 class Equality:
-    """`own = theirs`: theirs reads the joined table only, own does not read it; compared at a type holding both."""
+    """`own = theirs`: `theirs` reads only the joined table, `own` does not read it. `type` can hold both values."""
 
     own: Typed
     theirs: Typed
@@ -45,10 +45,10 @@ class Join:
 
     @classmethod
     def on(cls, condition: Typed, alias: str, columns: Sequence[str]) -> Join:
-        """Takes the equalities out of a conjunction."""
-        found = [(part, _equality(part, alias)) for part in _conjuncts(condition)]
-        equalities = tuple(equality for _, equality in found if equality is not None)
-        return cls(alias, equalities, tuple(part for part, equality in found if equality is None), tuple(columns))
+        """Splits a condition into its equalities and the rest."""
+        parts = [(part, _equality(part, alias)) for part in _conjuncts(condition)]
+        equalities = tuple(equality for _, equality in parts if equality is not None)
+        return cls(alias, equalities, tuple(part for part, equality in parts if equality is None), tuple(columns))
 
 
 def _conjuncts(condition: Typed) -> list[Typed]:
@@ -77,15 +77,15 @@ def _key_type(own: Typed, theirs: Typed) -> ColumnType | None:
 def left_join_unique(
     frame: DataFrame, other: DataFrame, join: Join, counts: Column | None, compiler: Compiler, seq: int
 ) -> DataFrame:
-    """The frame with the columns of the one matching row added to each row, as `alias.column`; NULLs without a match.
-    Helper columns with names of that form are left in the frame.
+    """Adds the columns of the one matching row to each row, as `alias.column`; NULL without a match. Helper columns
+    with names of that form stay in the frame.
 
-    `counts` says which rows need a match, None for all: no key is computed for the others, and a second match is no
-    error there. The check is a filter, which Spark never prunes. Every value repeats it, or Spark would let a later
-    filter remove a row because of the value of one of its matches. The row's key is part of the check, so that it is
-    not evaluated for rows that match nothing.
+    `counts` is true for rows that need a match, None for all rows: no key is computed for the others, and a second
+    match is not an error there. The check is a filter, which Spark never prunes. Every value repeats it, because
+    otherwise a later filter could remove a row by the value of one of its matches. The row's key is part of the check,
+    so that the check is not evaluated for rows of the joined table that match nothing.
     """
-    own_keys = [_asked(compiler.value(eq.own, eq.type), eq.own, counts) for eq in join.equalities]
+    own_keys = [_where_needed(compiler.value(eq.own, eq.type), eq.own, counts) for eq in join.equalities]
     matched = _join(frame, _by_key(other, join, compiler), own_keys, _their_keys(join))
     if join.rest:
         matched = _test_rest(matched, join, counts, compiler)
@@ -100,9 +100,9 @@ def left_join_unique(
     return unique.withColumns(checked) if checked else unique
 
 
-def _asked(value: Column, of: Typed, counts: Column | None) -> Column:
-    """The value where it is asked for; a column can be read anywhere, but what is computed could fail."""
-    return value if counts is None or isinstance(of, TypedColumn) else F.when(counts, value)
+def _where_needed(value: Column, typed: Typed, counts: Column | None) -> Column:
+    """Computes a value only on rows that need a match, because it could fail. A plain column is read on every row."""
+    return value if counts is None or isinstance(typed, TypedColumn) else F.when(counts, value)
 
 
 def _helper(join: Join, name: str) -> Column:
@@ -118,9 +118,10 @@ def _key_text(own_keys: Sequence[Column]) -> Column | str:
 
 
 def _by_key(other: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
-    """One row per key with the number of rows and the columns of one of them; or all where a rest has to be tested.
+    """Returns one row for each key, with the number of its rows and the columns of one of them, or with all its rows if
+    the rest of the condition has to be tested.
 
-    Rows of a key are numbered, not aggregated: keeping a text of one would cost Spark a second sort.
+    Rows of a key are numbered, not aggregated: an aggregate with text columns would make Spark sort twice.
     """
     theirs = replace(compiler, read=_column_of_other)
     names = _their_keys(join)
@@ -153,7 +154,7 @@ def _join(frame: DataFrame, other: DataFrame, own_keys: Sequence[Column], their_
 
 
 def _test_rest(joined: DataFrame, join: Join, counts: Column | None, compiler: Compiler) -> DataFrame:
-    """Where equalities do not say it all: the rows of the group that pass the rest of the condition."""
+    """Keeps the rows of each group that meet the rest of the condition."""
 
     def passes(row: Column) -> Column:
         def read(column: Resolved) -> Column:

@@ -1,11 +1,11 @@
-"""SQL text for the parts of a plan that are the same in every project.
+"""Writes SQL text for the parts of a plan that are the same in every project.
 
-A select of text is one call to the JVM for each column; made of PySpark's functions, each column takes a dozen, and
+A select of SQL text takes one call to the JVM for each column. With PySpark's functions each column takes a dozen, and
 for a few rows these calls are most of the time. What users write is compiled to columns, never to text.
 
 Spark replaces `${env:NAME}`, `${system:...}` and `${any.setting}` in every SQL text before it parses it, unless
-`spark.sql.variable.substitute` is false; in a session that others started it usually is true. So names and texts that
-users give go into SQL through `name`, `text` and `select` only, which never write `${`. Functions of PySpark that take
+`spark.sql.variable.substitute` is false; in a session that others started it usually is true. So names and texts of
+users go into SQL only through `name`, `text` and `select`, which never write `${`. Functions of PySpark that take
 names (`F.col`, `toDF`, `alias`) do not parse them as SQL and are safe.
 """
 
@@ -28,10 +28,10 @@ _EXPANDED = "${"
 
 
 def name(column: str) -> str:
-    """Reads a column, or a table, by its exact name, whatever characters it has.
+    """Returns SQL that reads a column or a table by its exact name, with any characters in it.
 
-    A name that Spark would expand is written as bytes. Spark takes that form only where something is read, not after
-    AS: `select` gives names.
+    A name that Spark would expand is written as bytes. Spark accepts that form where a column is read, but not after
+    AS; `select` sets names instead.
     """
     quoted = quote(column)
     return f"IDENTIFIER(CAST(X'{quoted.encode().hex()}' AS STRING))" if _EXPANDED in column else quoted
@@ -47,31 +47,32 @@ def select(frame: DataFrame, values: Mapping[str, str]) -> DataFrame:
 
 
 def internal(name: str) -> str:
-    """The name of a column that only the engine has. The colon keeps it apart from every column a user can declare,
-    whatever its case, the rest from what files have: a header such as `#row` or `__file` is nothing unusual.
+    """Returns the name of an internal column. Its colon distinguishes it from every column that a user can declare, and
+    the rest of the prefix from columns in files, where a header such as `#row` or `__file` is not unusual.
 
-    It is always quoted in SQL, with `name`.
+    In SQL it must be quoted with `name`.
     """
     return f"{INTERNAL}{name}"
 
 
 def text(value: str) -> str:
-    """A text literal. One with odd characters goes as bytes: how a backslash is read is a setting of the session."""
+    """Returns a text literal. Unusual characters are written as bytes, because a setting of the session decides how a
+    backslash is read."""
     if re.fullmatch(r"[\w .,:;/@+-]*", value, re.ASCII):
         return f"'{value}'"
     return f"decode(X'{value.encode().hex()}', 'UTF-8')"
 
 
-def moment(value: datetime, number: str | None = None) -> str:
-    """A timestamp literal, in UTC.
+def timestamp(value: datetime, number: str | None = None) -> str:
+    """Returns a timestamp literal, in UTC.
 
-    `number`, any whole number of a row, keeps Spark from writing the timestamp into the code it generates. It would be
-    other code in every run, and a session that runs often would compile and warm it up each time.
+    `number`, any whole number of a row, keeps Spark from writing the timestamp into the code that it generates. The
+    code would differ in every run, and a session with many runs would compile it each time.
     """
     literal = f"TIMESTAMP_LTZ '{value.astimezone(UTC).isoformat()}'"
     return literal if number is None else f"get(array({literal}, {literal}), int({number} < 0))"
 
 
 def typed(value: str, type: ColumnType) -> str:
-    """The value at a type."""
+    """Returns the value cast to a type."""
     return f"CAST({value} AS {type_name(type)})"

@@ -1,8 +1,9 @@
-"""The system columns: what every row carries, and the one rule for which rows are active."""
+"""The system columns of every row, and the filters that read them: which rows are active, selected, or of a period."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -18,31 +19,47 @@ from tallybook.model.columns import (
     SOURCE_DATASET_ID,
     SOURCE_TABLE,
     UPDATED_AT,
+    VALID_FROM,
+    VALID_TO,
     VALIDITY_COLUMNS,
     ColumnType,
 )
+from tallybook.model.dataset import Table
 from tallybook.rows import sql
 
 
 def is_active() -> Column:
-    """Rows that are not deleted. `input_system_columns` has made a NULL that came with the data mean that."""
+    """Returns a condition that is true for rows that are not deleted. `_deleted` is never NULL: `input_system_columns`
+    replaces a NULL in the data with false."""
     return ~F.col(DELETED)
 
 
-def selected(condition: Column | None) -> Column:
-    """Active rows for which the condition is true. For filters and WHEN, where NULL counts as not selected."""
+def is_selected(condition: Column | None) -> Column:
+    """Returns a condition that is true for active rows that meet another one. It is for filters and WHEN, where NULL
+    counts as not selected."""
     return is_active() if condition is None else is_active() & condition
 
 
+def rows_of_period(frame: DataFrame, table: Table, periods: Sequence[str], as_of: date) -> DataFrame:
+    """Returns the rows of a table that a run reads: those of its periods, those valid at the as-of date, or all rows,
+    depending on the table's temporal mode."""
+    if table.temporal_mode == "period":
+        return frame.filter(f"{PERIOD} IN ({', '.join(map(sql.text, periods))})")
+    if table.temporal_mode == "bitemporal":
+        day = f"DATE '{as_of.isoformat()}'"
+        return frame.filter(f"{VALID_FROM} <= {day} AND ({VALID_TO} IS NULL OR {VALID_TO} > {day})")
+    return frame
+
+
 def null(type: ColumnType) -> Column:
-    """A typed NULL."""
+    """Returns a typed NULL."""
     return cast(F.lit(None), type)
 
 
 def input_system_columns(
-    present: Collection[str], row_id: str, dataset_id: str, table: str, period: str, moment: str
+    present: Collection[str], row_id: str, dataset_id: str, table: str, period: str, timestamp: str
 ) -> dict[str, str]:
-    """System columns of input rows: what the source has is kept, the rest is filled in."""
+    """Returns the system columns of input rows as SQL: those in the data are kept, the others are filled in."""
 
     def own(column: str, default: str) -> str:
         return f"coalesce({column}, {default})" if column in present else default
@@ -52,8 +69,8 @@ def input_system_columns(
         SOURCE_DATASET_ID: sql.text(dataset_id),
         SOURCE_TABLE: sql.text(table),
         OPERATION_SEQ: "0",
-        CREATED_AT: own(CREATED_AT, moment),
-        UPDATED_AT: own(UPDATED_AT, moment),
+        CREATED_AT: own(CREATED_AT, timestamp),
+        UPDATED_AT: own(UPDATED_AT, timestamp),
         DELETED: own(DELETED, "false"),
         LABELS: own(LABELS, "''"),
         PERIOD: own(PERIOD, sql.text(period)),
@@ -61,16 +78,18 @@ def input_system_columns(
     }
 
 
-def new_system_columns(seq: int, row_id: str, dataset_id: str, table: str, period: str, moment: str) -> dict[str, str]:
-    """System columns of rows an operation makes."""
-    made = input_system_columns((), row_id, dataset_id, table, "", moment)
-    return made | {OPERATION_SEQ: str(seq), PERIOD: period}
+def new_system_columns(
+    seq: int, row_id: str, dataset_id: str, table: str, period: str, timestamp: str
+) -> dict[str, str]:
+    """Returns the system columns, as SQL, of rows that an operation adds."""
+    columns = input_system_columns((), row_id, dataset_id, table, "", timestamp)
+    return columns | {OPERATION_SEQ: str(seq), PERIOD: period}
 
 
 def select_typed(frame: DataFrame, columns: Mapping[str, ColumnType], values: Mapping[str, str]) -> DataFrame:
-    """The one select that is a frame's contract: every column, in order, of its type; NULL where there is no value.
+    """Selects every column, in order and with its type; NULL if it has no value. Every frame is made by this select.
 
-    Values are SQL text; one that is the column's own name is right as it stands.
+    Values are SQL text. A value that is the column's own name needs no cast.
     """
     return sql.select(frame, {name: _typed(name, type, values.get(name, sql.NULL)) for name, type in columns.items()})
 
@@ -79,17 +98,19 @@ def _typed(name: str, type: ColumnType, value: str) -> str:
     return value if value == sql.name(name) else sql.typed(value, type)
 
 
-def added(frame: DataFrame, rows: DataFrame, columns: Mapping[str, ColumnType], values: Mapping[str, str]) -> DataFrame:
-    """The frame and, below it, rows with these values; NULL on either side where a column is the other's alone."""
-    made = {name: type for name, type in columns.items() if name in values}
-    return frame.unionByName(select_typed(rows, made, values), allowMissingColumns=True)
+def append_rows(
+    frame: DataFrame, rows: DataFrame, columns: Mapping[str, ColumnType], values: Mapping[str, str]
+) -> DataFrame:
+    """Returns the frame with rows of these values added. A column that only one side has is NULL on the other."""
+    types = {name: type for name, type in columns.items() if name in values}
+    return frame.unionByName(select_typed(rows, types, values), allowMissingColumns=True)
 
 
-def untouched(columns: Iterable[str]) -> dict[str, str]:
-    """Columns as they are."""
+def column_values(columns: Iterable[str]) -> dict[str, str]:
+    """Returns SQL that reads each column unchanged."""
     return {name: sql.name(name) for name in columns}
 
 
 def select_columns(frame: DataFrame, columns: Iterable[str]) -> DataFrame:
-    """The frame with these columns, in this order."""
+    """Returns the frame with these columns, in this order."""
     return frame.selectExpr(*map(sql.name, columns))
