@@ -113,8 +113,17 @@ PROBLEM_TYPES = _types(
     ("ProjectNotRunnable", "run", "The project is inactive, in conflict, or changed its status during the run."),
     ("ConcurrentRun", "run", "A run of the same project or period is under way."),
     ("AlreadyAppended", "run", "A run of the same project and period has appended its rows, or may have."),
-    ("RunSuperseded", "run", "The run may no longer write: it was declared dead, or a later run has taken its place."),
-    ("RunNotFound", "run", "No run has that id, or it cannot be retried or replayed."),
+    (
+        "RunSuperseded",
+        "run",
+        "The run may no longer write: it was declared dead, or a later run of its project and period replaced it.",
+    ),
+    ("RunNotFound", "run", "No run has that id."),
+    (
+        "RunNotRepeatable",
+        "run",
+        "The run cannot be retried or replayed: it has no snapshot, its input changed, or it is not completed.",
+    ),
     ("SparkFailed", "run", "Spark lost processes that compute: they were ended, or ran out of memory."),
     ("InternalError", "run", "A bug of Tallybook, or a Spark failure that is not about the data."),
 )

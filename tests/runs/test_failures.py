@@ -131,7 +131,7 @@ def test_a_retry_goes_on_where_the_run_failed(active: Books, monkeypatch: pytest
 def test_a_retry_reads_what_the_run_read(active: Books, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = half_done(active, monkeypatch)
     active.edit("data/sales/2026-01.csv", "a,EMEA,10", "a,EMEA,70")
-    with pytest.raises(ProblemError, match=r"its input changed since: .*2026-01\.csv was changed"):
+    with pytest.raises(ProblemError, match=r"RunNotRepeatable(.|\n)*its input has changed: .*2026-01\.csv was changed"):
         active.open().retry(failed.id)
     assert last_run(active) == failed, "it is as it was"
 
@@ -162,7 +162,9 @@ def test_a_run_overtaken_by_a_later_one_is_not_retried(books: Books, monkeypatch
         later = begin(store)
         with store._write() as connection:
             connection.exec_driver_sql(f"UPDATE runs SET status = 'completed' WHERE id = '{later.id}'")
-    with pytest.raises(ProblemError, match=f"run {later.id} of the same project and period has completed since"):
+    with pytest.raises(
+        ProblemError, match=f"RunSuperseded(.|\n)*run {later.id} of the same project and period has completed since"
+    ):
         books.open().retry(overtaken.id)
 
 

@@ -72,7 +72,8 @@ def replay(store: Store, session: Callable[[], SparkSession], run_id: str, calen
     """Executes a completed run's snapshot again; destinations are not touched."""
     run = store.run(run_id)
     if run.status != "completed":
-        raise fail("RunNotFound", f"run {run_id} is {run.status}: only a completed run can be replayed")
+        message = f"run {run_id} is {run.status}: only a completed run can be replayed"
+        raise fail("RunNotRepeatable", message, hint="`tallybook runs --status completed` lists those that can")
     snapshot = store.snapshot(run_id)
     plan = plan_again(run, snapshot, store)
     spark = session()

@@ -143,9 +143,9 @@ class Runner:
         changed = changed_inputs(self.session(), self.store.snapshot(run.id))
         if changed:
             raise fail(
-                "RunNotFound",
-                f"run {run.id} cannot be retried, its input changed since: {'; '.join(changed)}",
-                hint=f"tallybook run {run.project_id} --period {run.period}",
+                "RunNotRepeatable",
+                f"run {run.id} cannot be retried because its input has changed: {'; '.join(changed)}",
+                hint=f"start a new run: `tallybook run {run.project_id} --period {run.period}`",
             )
 
     def _snapshot(self, plan: Plan, entry: ProjectEntry, earlier: EarlierAppends) -> Snapshot:
@@ -198,7 +198,7 @@ def refuse_superseded(store: Store, run: Run) -> None:
         if other.status == "completed" or written:
             done = "has completed" if other.status == "completed" else f"has written output {written[-1]}"
             raise fail(
-                "RunNotFound",
+                "RunSuperseded",
                 f"run {run.id} cannot be retried: run {other.id} of the same project and period {done} since",
-                hint=f"tallybook run {run.project_id} --period {run.period}",
+                hint=f"start a new run: `tallybook run {run.project_id} --period {run.period}`",
             )

@@ -143,7 +143,7 @@ def add_event(connection: sa.Connection, run: Run, event: str, detail: Json | No
 
 
 def get_run(connection: sa.Connection, run_id: str) -> Run:
-    """One run; `RunNotFound` when there is none."""
+    """Returns one run. Raises `RunNotFound` if no run has the id."""
     row = connection.execute(sa.select(RUNS).where(RUNS.c.id == run_id)).first()
     if row is None:
         raise run_not_found(run_id)

@@ -161,7 +161,7 @@ class Runs(ActiveRuns):
             check_may_write(connection, run)
 
     def run(self, run_id: str) -> Run:
-        """One run; `RunNotFound` when there is none."""
+        """Returns one run. Raises `RunNotFound` if no run of this workspace has the id."""
         with self._read() as connection:
             return self._own_run(connection, run_id)
 
@@ -186,13 +186,13 @@ class Runs(ActiveRuns):
             return tuple(run_from_row(row) for row in connection.execute(query))
 
     def snapshot(self, run_id: str) -> Snapshot:
-        """What a run executes; `RunNotFound` when it never came so far."""
+        """Returns the snapshot of a run. Raises `RunNotRepeatable` if the run ended before it had one."""
         with self._read() as connection:
             self._own_run(connection, run_id)
             body = connection.execute(sa.select(SNAPSHOTS.c.body).where(SNAPSHOTS.c.run_id == run_id)).scalar()
         if body is None:
             message = f"run {run_id} failed before it had a snapshot"
-            raise fail("RunNotFound", message, hint="start a new run of the project")
+            raise fail("RunNotRepeatable", message, hint="start a new run of the project")
         return Snapshot.model_validate_json(body)
 
     def run_events(self, run_id: str) -> tuple[RunEvent, ...]:
@@ -234,9 +234,8 @@ class Runs(ActiveRuns):
 
 def _check_retry(connection: sa.Connection, run: Run) -> None:
     if connection.execute(sa.select(SNAPSHOTS.c.run_id).where(SNAPSHOTS.c.run_id == run.id)).first() is None:
-        raise fail(
-            "RunNotFound", f"run {run.id} has no snapshot to continue from", hint="start a new run of the project"
-        )
+        message = f"run {run.id} cannot be retried: it failed before it had a snapshot"
+        raise fail("RunNotRepeatable", message, hint="start a new run of the project")
     check_project_as_begun(connection, run)
 
 
