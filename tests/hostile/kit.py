@@ -257,7 +257,7 @@ def attempt(case: Case, root: Path) -> list[Problem] | list[tuple[str | None, ..
         result = workspace.run(case.names.project, PERIOD)
     except ProblemError as error:
         return list(error.problems)
-    table = pq.ParquetDataset(result.outputs[0].place.removeprefix("parquet ")).read()
+    table = pq.ParquetDataset(result.outputs[0].location.removeprefix("parquet ")).read()
     return in_order(zip(*([_cell(value) for value in column.to_pylist()] for column in table.columns), strict=True))
 
 

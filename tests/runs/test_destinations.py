@@ -96,7 +96,7 @@ def test_a_period_with_a_slash_is_no_folder(books: Books, spark: object) -> None
     assert "is '2026/01' here, which cannot be part of a path" in problem.message and problem.seq == 10
     probe(books, "{location: 'out/{{YYYY}}/{{MM}}.csv'}")
     [output] = books.run("probe", "2026/01").outputs
-    assert output.place.endswith(".tallybook/sandbox/probe/2026%2F01/10-01.csv")
+    assert output.location.endswith(".tallybook/sandbox/probe/2026%2F01/10-01.csv")
 
 
 def test_a_sandbox_with_links_is_not_left(

@@ -171,7 +171,7 @@ def test_a_retry_says_its_results_again_but_committed_outputs_stay(
     store: Store, new_run: NewRun, snapshot: Snapshot
 ) -> None:
     run = store.start_run(new_run(), snapshot)
-    intent = OutputResult(seq=5, place="delta /out")
+    intent = OutputResult(seq=5, location="delta /out")
     committed = intent.model_copy(update={"rows_written": 2**40, "columns_written": ("a", "b"), "committed": True})
     store.record_output(run, intent)
     store.record_output(run, committed)
@@ -200,7 +200,7 @@ def test_a_process_whose_run_was_taken_over_can_report_nothing(
         lambda: store.fail_run(lost, PROBLEM),
         lambda: store.heartbeat(lost),
         lambda: store.record_operations(lost, operation),
-        lambda: store.record_output(lost, OutputResult(seq=1, place="x")),
+        lambda: store.record_output(lost, OutputResult(seq=1, location="x")),
         lambda: store.warn_run(lost, "late"),
     ]
     for report in reports:

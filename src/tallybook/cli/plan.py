@@ -55,7 +55,7 @@ def plan_lines(plan: PlanDocument) -> Iterator[str]:
         yield f"  {table.dataset} v{table.dataset_version}, table {table.table}, {_ROWS_READ[table.temporal_mode]}"
         for location in table.locations:
             rule = f"   (resolver {location.resolver}, rule '{location.rule}')" if location.resolver else ""
-            yield f"    {location.place}{rule}"
+            yield f"    {location.location}{rule}"
     yield ""
     yield "starts with " + _columns({name: type for name, type in plan.schema_.items() if name not in SYSTEM_COLUMNS})
     for operation in plan.operations:

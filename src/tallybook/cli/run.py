@@ -90,7 +90,7 @@ def _say_run(document: RunDocument, sandbox: Path) -> None:
     outputs = {output.seq: output for output in document.outputs}
     for operation in document.operations:
         output = outputs.get(operation.seq)
-        done = f"{counted(output.rows_written or 0, 'row')} → {output.place}" if output else ""
+        done = f"{counted(output.rows_written or 0, 'row')} → {output.location}" if output else ""
         say(f"  {operation.seq:>4}  {operation.type:<9}  {padded(printable(operation.name), widest)}  {done}".rstrip())
         if output is not None and output.dataset_id is not None:
             say(f"        registered as dataset {output.dataset_id} v{output.dataset_version}")

@@ -85,7 +85,7 @@ def _say_details(details: RunDetailsDocument) -> None:
         say(f"  {operation.seq:>4}  {operation.type:<9}  {operation.name}{took}")
     for output in details.outputs:
         state = counted(output.rows_written or 0, "row") if output.committed else "not finished"
-        say(f"  output {output.seq}: {state} → {output.place}")
+        say(f"  output {output.seq}: {state} → {output.location}")
         if output.dataset_id:
             say(f"    registered as dataset {output.dataset_id} v{output.dataset_version}")
     for event in details.events:
@@ -132,7 +132,7 @@ def replay(
 
 def _say_comparison(output: ComparedOutput) -> None:
     verdict = output.unknown or ("identical" if output.identical else "different")
-    say(f"output {output.seq} ({counted(output.rows, 'row')}, {output.place}): {verdict}")
+    say(f"output {output.seq} ({counted(output.rows, 'row')}, {output.location}): {verdict}")
     for sign, rows in (("-", output.only_then), ("+", output.only_now)):
         for row in rows:
             say(f"  {sign} " + ", ".join(f"{name}={value}" for name, value in row.items() if value is not None))

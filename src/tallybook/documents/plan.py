@@ -28,7 +28,7 @@ Columns = dict[str, str]
 class PlannedLocation(Document):
     """Where rows of a table are read."""
 
-    place: str
+    location: str
     """The format, and the path or the name of the table."""
     period: str | None
     """The period it was resolved for; null if it serves all periods."""
@@ -61,7 +61,7 @@ class PlannedTable(Document):
             temporal_mode=source.table.temporal_mode,
             locations=tuple(
                 PlannedLocation(
-                    place=str(location), period=location.period, resolver=location.resolver, rule=location.rule
+                    location=str(location), period=location.period, resolver=location.resolver, rule=location.rule
                 )
                 for location in locations
             ),

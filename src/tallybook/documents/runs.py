@@ -117,7 +117,7 @@ class ComparedOutput(Document):
 
     seq: int
     """The number of the output operation."""
-    place: str
+    location: str
     """Where the run wrote."""
     rows: int
     """The number of rows that the replay wrote."""
@@ -134,7 +134,7 @@ class ComparedOutput(Document):
     def of(cls, output: OutputComparison) -> ComparedOutput:
         return cls(
             seq=output.seq,
-            place=output.place,
+            location=output.location,
             rows=output.rows,
             identical=output.identical,
             unknown=output.unknown,

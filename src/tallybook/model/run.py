@@ -106,7 +106,7 @@ class OutputResult(Record):
 
     seq: int
     """The number of the output operation."""
-    place: str
+    location: str
     """Where it writes."""
     rows_written: int | None = None
     """The number of rows it wrote."""

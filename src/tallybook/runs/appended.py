@@ -24,7 +24,7 @@ class Appended:
     def __str__(self) -> str:
         rows = f"{self.output.rows_written:,} rows" if self.output.rows_written is not None else "rows"
         verb = "has appended" if self.written else "may have appended"
-        return f"run {self.run.id} ({self.run.status}) {verb} {rows} to {self.output.place}"
+        return f"run {self.run.id} ({self.run.status}) {verb} {rows} to {self.output.location}"
 
 
 @dataclass(frozen=True)

@@ -97,12 +97,12 @@ class RunSink(Sink):
     def finish(self, _working: DataFrame, warn: Warn) -> None:
         """Counts rows without a period after the outputs, so that only a run that got so far pays for it. No failure
         here undoes the run."""
-        for source, places in self.plan.locations.items():
+        for source, locations in self.plan.locations.items():
             if source.table.temporal_mode != "period":
                 continue
             column = source.table.period_column
             try:
-                lost = rows_without_period(self.spark, places, source.table)
+                lost = rows_without_period(self.spark, locations, source.table)
             except (*SPARK_ERRORS, TallybookError):
                 warn(f"rows of {source} without {column} could not be counted")
                 continue
@@ -110,15 +110,15 @@ class RunSink(Sink):
                 warn(f"{lost:,} rows of {source} have no {column}, so they belong to no period and no run reads them")
 
     def _write_rows(self, output: Publication, frame: DataFrame) -> OutputResult:
-        place = self.plan.destinations[output.seq]
-        self.store.record_output(self.run, OutputResult(seq=output.seq, place=str(place)))
+        destination = self.plan.destinations[output.seq]
+        self.store.record_output(self.run, OutputResult(seq=output.seq, location=str(destination)))
         begun = time.monotonic()
         mode = write_mode(output, self.run)
         guard = self._guard(output)
-        written = write(self.spark, frame, place, mode=mode, run_id=self.run.id, seq=output.seq, guard=guard)
+        written = write(self.spark, frame, destination, mode=mode, run_id=self.run.id, seq=output.seq, guard=guard)
         result = OutputResult(
             seq=output.seq,
-            place=str(place),
+            location=str(destination),
             rows_written=written.rows,
             columns_written=written.columns,
             write_duration_ms=round((time.monotonic() - begun) * 1000),
@@ -145,8 +145,8 @@ class RunSink(Sink):
             return done
         try:
             dataset = registered_dataset(output)
-            place = self.plan.destinations[output.seq]
-            reads = location_to_json(Location(place.source, place.target, version=done.delta_version))
+            destination = self.plan.destinations[output.seq]
+            reads = location_to_json(Location(destination.source, destination.target, version=done.delta_version))
             made = self.store.register_dataset(dataset.id, body_of(dataset), self.run, output.seq, reads)
         except RunError:
             raise  # the run may no longer write
@@ -155,14 +155,16 @@ class RunSink(Sink):
             return done
         registered = done.model_copy(update={"dataset_id": made.dataset_id, "dataset_version": made.version})
         self.store.record_output(self.run, registered)
-        self._warn_of_lost_rows(output, dataset, replace(place, version=done.delta_version), warn)
+        self._warn_of_lost_rows(output, dataset, replace(destination, version=done.delta_version), warn)
         return registered
 
-    def _warn_of_lost_rows(self, output: Publication, dataset: Dataset, place: Location, warn: Warn) -> None:
+    def _warn_of_lost_rows(self, output: Publication, dataset: Dataset, destination: Location, warn: Warn) -> None:
         """Rows that operations made may lack what a run finds rows by; those of the input never do."""
         column = _FOUND_BY.get(dataset.main_table.temporal_mode)
         made = any(step.adds_rows for step in self.plan.steps if step.seq < output.seq)
-        lost = read_output(self.spark, output, place).filter(f"{column} IS NULL").count() if column and made else 0
+        lost = (
+            read_output(self.spark, output, destination).filter(f"{column} IS NULL").count() if column and made else 0
+        )
         if lost:
             warn(
                 f"{lost:,} rows of output {output.seq} have no {column}, so no run that reads '{dataset.id}' finds "

@@ -22,10 +22,10 @@ def output_rows(spark: SparkSession, result: RunResult, output: OutputResult, co
     """A table of text: the business columns of the first rows, in the order of their ids or as they lie."""
     published = next(published for published in result.plan.outputs if published.seq == output.seq)
     shown = [name for name in published.columns if name not in RESERVED] or list(published.columns)
-    place = replace(result.plan.destinations[output.seq], version=output.delta_version)
+    location = replace(result.plan.destinations[output.seq], version=output.delta_version)
     if write_mode(published, result.run) == "append":
-        place = written_by(place, result.run.id, output.seq)
-    frame = read_output(spark, published, place)
+        location = written_by(location, result.run.id, output.seq)
+    frame = read_output(spark, published, location)
     order = ROW_ID if ROW_ID in frame.columns else POSITION
     rows = first_rows(frame.orderBy(order), shown, count)
     return text_table(shown, [[_cell(value) for value in row] for row in rows])

@@ -1,4 +1,4 @@
-"""replay: a recorded run executed again from its snapshot, into a scratch place, and compared cell by cell."""
+"""Executes a recorded run again from its snapshot, into a scratch folder, and compares its outputs cell by cell."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 
 SHOWN = 20
-"""Differing rows told of each side of an output."""
+"""The most differing rows to show of each side of an output."""
 
 
 @dataclass(frozen=True)
 class OutputComparison:
-    """One output: what the run wrote against what the replay did."""
+    """The rows of one output that only the run, or only the replay, wrote."""
 
     seq: int
-    place: str
+    location: str
     rows: int
     only_then: Sequence[dict[str, Any]] = ()
     only_now: Sequence[dict[str, Any]] = ()
@@ -48,13 +48,13 @@ class OutputComparison:
 
     @property
     def identical(self) -> bool | None:
-        """None when it could not be compared."""
+        """True if the rows are the same; None if they could not be compared."""
         return None if self.unknown is not None else not self.only_then and not self.only_now
 
 
 @dataclass(frozen=True)
 class Replay:
-    """The outcome."""
+    """What a replay found: how each output compares, and which inputs changed since the run."""
 
     run: Run
     outputs: Sequence[OutputComparison]
@@ -62,14 +62,14 @@ class Replay:
 
     @property
     def identical(self) -> bool | None:
-        """True when every output was compared and is the same, False when one is found different; None when neither is
-        known, for an output could not be compared or there is none."""
-        found = {output.identical for output in self.outputs} or {None}
-        return False if False in found else None if None in found else True
+        """True if all outputs are the same, False if one differs. None if no output differs but one could not be
+        compared, or if there is no output."""
+        verdicts = {output.identical for output in self.outputs} or {None}
+        return False if False in verdicts else None if None in verdicts else True
 
 
 def replay(store: Store, session: Callable[[], SparkSession], run_id: str, calendar: Calendar, scratch: Path) -> Replay:
-    """Executes a completed run's snapshot again; destinations are not touched."""
+    """Executes the snapshot of a completed run again. It writes to the scratch folder only."""
     run = store.run(run_id)
     if run.status != "completed":
         message = f"run {run_id} is {run.status}: only a completed run can be replayed"
@@ -90,14 +90,14 @@ def replay(store: Store, session: Callable[[], SparkSession], run_id: str, calen
 
 @contextmanager
 def _naming(changed: Sequence[str]) -> Iterator[None]:
-    """A replay that cannot be executed says which inputs changed: that is most likely why."""
+    """Adds the inputs that changed to the problem of a replay that fails: they are the most likely cause."""
     try:
         yield
     except ProblemError as error:
         if not changed:
             raise
         why = f"input changed since the run: {'; '.join(changed)}"
-        raise RunError(replace(each, hint=why) for each in error.problems) from error
+        raise RunError(replace(problem, hint=why) for problem in error.problems) from error
 
 
 @dataclass
@@ -115,9 +115,9 @@ class ReplaySink(Sink):
         self.comparisons.append(self._compared(output, rows))
 
     def _compared(self, output: Publication, rows: DataFrame) -> OutputComparison:
-        place = Location(self._scratch(output), str(self.folder / str(output.seq)))
-        written = write(self.spark, rows, place, mode="overwrite", run_id=self.run.id, seq=output.seq)
-        result = next(each for each in self.store.output_results(self.run.id) if each.seq == output.seq)
+        scratch = Location(self._scratch_source(output), str(self.folder / str(output.seq)))
+        written = write(self.spark, rows, scratch, mode="overwrite", run_id=self.run.id, seq=output.seq)
+        result = next(result for result in self.store.output_results(self.run.id) if result.seq == output.seq)
         original = replace(self.plan.destinations[output.seq], version=result.delta_version)
         comparison = OutputComparison(output.seq, str(original), written.rows)
         later = self._written_later(result) if result.delta_version is None else None
@@ -126,21 +126,25 @@ class ReplaySink(Sink):
         names = [sql.name(name) for name in output.columns]
         try:
             then = read_output(self.spark, output, original).select(*names)
-            now = read_output(self.spark, output, place).select(*names)
+            now = read_output(self.spark, output, scratch).select(*names)
             gone = [] if write_mode(output, self.run) == "append" else _only(then, now)
             return replace(comparison, only_then=gone, only_now=_only(now, then))
         except ProblemError as error:
             return replace(comparison, unknown=error.problem.message)
 
-    def _scratch(self, output: Publication) -> DataSource:
-        """The destination's own format where that is plain files: CSV, for one, cannot tell an empty text from NULL."""
+    def _scratch_source(self, output: Publication) -> DataSource:
+        """Returns the datasource for the rows of the replay.
+
+        It has the format of the destination if that is plain files. The rows then lose the same things: CSV, for
+        example, has no difference between an empty text and NULL.
+        """
         source = self.plan.destinations[output.seq].source
         if source.path_prefix is not None and not source.keeps_versions:
             return source
         return FileSource(id="scratch", type=DEFAULT_FORMAT, options=FileOptions(path_prefix=str(self.folder)))
 
     def _written_later(self, result: OutputResult) -> str | None:
-        """Names what wrote to the same place after the run did, where the format keeps no history."""
+        """Names the output that wrote to the same location after this one, if any."""
         later = self.store.written_later(self.run, result)
         if later is None:
             return None
@@ -150,7 +154,7 @@ class ReplaySink(Sink):
 
 
 def _only(one: DataFrame, other: DataFrame) -> list[dict[str, Any]]:
-    """Rows of one that the other does not have, counted as often as they occur."""
+    """Returns the first rows of one frame that the other does not have; a row counts as often as it occurs."""
     rest = one.exceptAll(other)
     ordered = rest.orderBy(ROW_ID) if ROW_ID in one.columns else rest
     return [row.asDict() for row in first_rows(ordered, one.columns, SHOWN)]

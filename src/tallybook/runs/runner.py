@@ -155,7 +155,7 @@ class Runner:
         engine = f"tallybook {version('tallybook')}, pyspark {version('pyspark')}"
         calendar = calendar_of(self.definitions)
         taken = take_snapshot(
-            plan, project, calendar, versions, engine, lambda place: fingerprint(self.session(), place)
+            plan, project, calendar, versions, engine, lambda location: fingerprint(self.session(), location)
         )
         return taken.model_copy(update={"appended_before": earlier.runs})
 

@@ -16,7 +16,7 @@ from tallybook.store.tables import OPERATION_RESULTS, OUTPUT_RESULTS, RUNS, WORK
 
 @dataclass(frozen=True)
 class LaterWrite:
-    """An output that was written to a place after another one."""
+    """The output that wrote to a location last, after another one."""
 
     run_id: str
     seq: int
@@ -57,8 +57,8 @@ class Results(Database):
             return tuple(_output_result(row) for row in connection.execute(_of_run(OUTPUT_RESULTS, run_id)))
 
     def written_later(self, run: Run, output: OutputResult) -> LaterWrite | None:
-        """Returns the last output written to the same place after an output of a finished run, by this run or another
-        one. Runs of all workspaces count: they may share the place."""
+        """Returns the last output that this run or another one wrote to the same location after an output of a finished
+        run. Runs of all workspaces count: they may share the location."""
         same_run = sa.and_(RUNS.c.id == run.id, OUTPUT_RESULTS.c.seq > output.seq)
         unfinished = RUNS.c.finished_at.is_(None)
         other_run = sa.and_(RUNS.c.id != run.id, sa.or_(unfinished, RUNS.c.finished_at >= run.finished_at))
@@ -66,7 +66,7 @@ class Results(Database):
             sa.select(RUNS.c.id, RUNS.c.workspace_id, OUTPUT_RESULTS.c.seq, WORKSPACES.c.name)
             .join_from(OUTPUT_RESULTS, RUNS)
             .join(WORKSPACES, WORKSPACES.c.id == RUNS.c.workspace_id)
-            .where(OUTPUT_RESULTS.c.place == output.place, OUTPUT_RESULTS.c.committed, same_run | other_run)
+            .where(OUTPUT_RESULTS.c.location == output.location, OUTPUT_RESULTS.c.committed, same_run | other_run)
             .order_by(RUNS.c.id_epoch_ms.desc(), OUTPUT_RESULTS.c.seq.desc())
         )
         with self._read() as connection:
@@ -83,7 +83,8 @@ def _running(connection: sa.Connection, run: Run) -> None:
 
 
 def _of_run(table: sa.Table, run_id: str) -> sa.Select[Any]:
-    return sa.select(table).where(table.c.run_id == run_id).order_by(table.c.seq)
+    columns = (column.label(column.key) for column in table.c)
+    return sa.select(*columns).where(table.c.run_id == run_id).order_by(table.c.seq)
 
 
 def _put(connection: sa.Connection, table: sa.Table, run: Run, seq: int, values: dict[str, Any]) -> None:

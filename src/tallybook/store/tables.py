@@ -179,7 +179,7 @@ OUTPUT_RESULTS = sa.Table(
     metadata,
     sa.Column("run_id", sa.ForeignKey("runs.id"), primary_key=True),
     sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("place", sa.Text, nullable=False),
+    sa.Column("place", sa.Text, key="location", nullable=False),  # stores made so far have this name
     sa.Column("rows_written", sa.BigInteger),
     sa.Column("columns_written", _JSON, nullable=False),
     sa.Column("dataset_id", sa.Text),
