@@ -17,7 +17,7 @@ from tallybook.model.datasource import CatalogSource, FileOptions, FileSource
 from tallybook.model.location import Location
 from tallybook.model.period import GREGORIAN, uncovered_days
 from tallybook.storage import periods
-from tallybook.storage.periods import rows_without_period
+from tallybook.storage.read import rows_without_period
 
 CALENDAR = dedent("""
     calendar:

@@ -7,7 +7,7 @@ from deltalake import DeltaTable
 
 from tallybook.errors import RunError, fail
 from tallybook.storage import write
-from tallybook.storage.guard import Guard
+from tallybook.storage.output import Guard
 from tallybook.storage.write import has_written
 
 OLD, NEW = [(1,)], [(2,)]

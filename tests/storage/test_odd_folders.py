@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tallybook.storage import write
-from tallybook.storage.files import as_pattern, is_pattern
+from tallybook.storage.files import is_pattern, reader_path
 from tallybook.storage.fingerprint import fingerprint
 
 FOLDER = "Budget [final] {a,b} *x]"
@@ -41,6 +41,6 @@ def test_what_of_a_place_is_a_pattern(place, tmp_path):
     (tmp_path / "a[1]").mkdir()
     for scheme, given in (("", tmp_path), ("file:", f"file:{tmp_path}"), ("file:", f"file://{tmp_path}")):
         there, below = place("csv", f"{given}/a[1]/"), place("csv", f"{given}/a[1]/b[2]/c.csv")
-        assert (as_pattern(there), is_pattern(there)) == (f"{scheme}{tmp_path}/a\\[1\\]", False)
-        assert (as_pattern(below), is_pattern(below)) == (f"{scheme}{tmp_path}/a\\[1\\]/b[2]/c.csv", True)
-    assert as_pattern(place("csv", "s3a://bucket/a[1]/*.csv")) == "s3a://bucket/a[1]/*.csv"
+        assert (reader_path(there), is_pattern(there)) == (f"{scheme}{tmp_path}/a\\[1\\]", False)
+        assert (reader_path(below), is_pattern(below)) == (f"{scheme}{tmp_path}/a\\[1\\]/b[2]/c.csv", True)
+    assert reader_path(place("csv", "s3a://bucket/a[1]/*.csv")) == "s3a://bucket/a[1]/*.csv"

@@ -25,8 +25,16 @@ from tallybook.rows.raising import parse_raised
 from tallybook.rows.system import select_columns
 from tallybook.storage.damage import failed_read
 from tallybook.storage.diagnose import diagnose, diagnose_file
-from tallybook.storage.failure import SPARK_ERRORS, causes, is_csv_fault, lost_process, reason, refused_colon
-from tallybook.storage.files import condition, plain
+from tallybook.storage.failure import (
+    SPARK_ERRORS,
+    causes,
+    error_condition,
+    is_csv_fault,
+    lost_process,
+    reason,
+    refused_colon,
+)
+from tallybook.storage.files import path_of
 from tallybook.text import shortened
 
 _DATA_EXCEPTION = "22"
@@ -61,7 +69,7 @@ def explain_failure(error: Exception, pipeline: Pipeline, at: Step | None) -> Pr
 
 def is_about_values(error: Exception) -> bool:
     """Whether a row, and not the plan or the machine, made the job fail."""
-    name = condition(error)
+    name = error_condition(error)
     if name is None:
         return causes(error)[-1].type == "java.lang.ArithmeticException"
     state = error.getSqlState() if isinstance(error, PySparkException) else None
@@ -90,7 +98,7 @@ def _of_facts(raised: dict[str, str], pipeline: Pipeline, at: Step | None) -> Pr
         case "DataLoadError":
             return _bad_data(raised, pipeline)
     if "unlisted_file" in raised:
-        message = f"a file appeared while the run was reading: {plain(raised['unlisted_file'])}"
+        message = f"a file appeared while the run was reading: {path_of(raised['unlisted_file'])}"
         return _of_step(Problem("DataLoadError", message, "run again when nothing writes to the place"), at)
     facts = ", ".join(f"{name} {value}" for name, value in raised.items())
     return _of_step(Problem("InternalError", f"a check of the plan failed: {facts}"), at)
@@ -114,14 +122,14 @@ def _damage(error: Exception, pipeline: Pipeline) -> Problem | None:
     problem, file = found
     if is_csv_fault(error):
         problem = diagnose_file(pipeline.spark, file, places) or problem
-    return _of_loading(problem, pipeline, {s for place, s in reads if file.startswith(plain(place.target))})
+    return _of_loading(problem, pipeline, {s for place, s in reads if file.startswith(path_of(place.target))})
 
 
 def _unreadable(error: Exception, pipeline: Pipeline) -> Problem | None:
     """The problem of input that fails before any operation: a damaged file can hold values its own columns cannot."""
     if _failure(pipeline.first(pipeline.build_context)[0]) is None:
         return None
-    places = {plain(place.target) for place, source in pipeline.tables.reads if source == pipeline.calculation.input}
+    places = {path_of(place.target) for place, source in pipeline.tables.reads if source == pipeline.calculation.input}
     message = f"a value of the input cannot be read: {_reason(error)}; the data is in {', '.join(sorted(places))}"
     return Problem("DataLoadError", message, "a file there may be damaged; replace it with a good copy")
 
@@ -262,7 +270,7 @@ def _reason(error: Exception) -> str:
     if not isinstance(error, PySparkException):
         return _sentence(error)
     facts = error.getMessageParameters() or {}
-    known = _REASONS.get((condition(error) or "").partition(".")[0])
+    known = _REASONS.get((error_condition(error) or "").partition(".")[0])
     try:
         return known(facts) if known else _sentence(error)
     except KeyError:

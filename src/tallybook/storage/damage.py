@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from tallybook.errors import Problem
 from tallybook.model.location import Location
-from tallybook.storage.failure import causes
-from tallybook.storage.files import condition, plain
+from tallybook.storage.failure import causes, error_condition
+from tallybook.storage.files import path_of
 from tallybook.storage.formats import FORMATS, format_of
 from tallybook.storage.formats.signature import Signature, damaged
 from tallybook.storage.scan import local_path
@@ -32,8 +32,8 @@ def failed_read(error: Exception, locations: Iterable[Location]) -> tuple[Proble
     if named is None:
         bad = next(_damaged_files(locations), None)
         return bad and (damaged(*bad), bad[1])
-    path = plain(re.sub("^file:/+", "file:/", named[2]))
-    conditions = [condition(error), *(cause.condition for cause in chain)]
+    path = path_of(re.sub("^file:/+", "file:/", named[2]))
+    conditions = [error_condition(error), *(cause.condition for cause in chain)]
     return _named_problem(named[1], path, _OLD_DATES in conditions), path
 
 

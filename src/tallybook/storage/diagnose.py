@@ -12,7 +12,7 @@ from tallybook.errors import Problem
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.rows import sql
-from tallybook.storage.files import plain
+from tallybook.storage.files import path_of
 from tallybook.storage.formats import format_of
 from tallybook.storage.read import agrees_with_folder, converted
 from tallybook.storage.scan import FILE, ROW, START, Field, Scan, fields_of, quoted
@@ -99,5 +99,5 @@ def _problem(location: Location, table: Table, field: Field, offenders: list[Row
 
 
 def _where(location: Location, row: Row) -> str:
-    where = plain(row.file) if row.file else str(location)
+    where = path_of(row.file) if row.file else str(location)
     return where if row.row is None else f"{where} row {row.row + 1}"

@@ -15,8 +15,6 @@ from urllib.parse import unquote
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from tallybook.storage.files import condition
-
 SPARK_ERRORS = (PySparkException, Py4JError)
 """PySpark translates what it knows of the JVM's exceptions; of the others it lets py4j's own through."""
 _NAME = re.compile(r"\[([A-Z][A-Z0-9_.]*)\] ")
@@ -51,6 +49,12 @@ class Cause:
         return named[1] if named else None
 
 
+def error_condition(error: Exception) -> str | None:
+    """Returns the name that Spark gives an error, such as PATH_NOT_FOUND; None if it has none."""
+    named = getattr(error, "getCondition", None)
+    return named() if named else None
+
+
 def causes(error: Exception) -> tuple[Cause, ...]:
     """The exceptions behind an error that Spark has no name for, the outermost first.
 
@@ -78,7 +82,7 @@ def _first_line(text: str) -> str:
 
 def reason(error: Exception) -> str:
     """The one line of a Spark error that says what happened: its named one, else its innermost cause."""
-    if condition(error) is not None:
+    if error_condition(error) is not None:
         return _first_line(str(error))
     found = causes(error)
     named = next((cause.message for cause in found if cause.condition), None)
@@ -117,10 +121,10 @@ def refused_files(error: Exception) -> str | None:
     """Why files could not be written; None when the job failed for another reason: a value, or what it read."""
     if colon := refused_colon(error):
         return colon
-    if condition(error) not in (None, _WRITING):
+    if error_condition(error) not in (None, _WRITING):
         return None
     found = causes(error)
-    names = [condition(error), *(cause.condition for cause in found)]
+    names = [error_condition(error), *(cause.condition for cause in found)]
     if any(name is not None and name.startswith(_READING) for name in names):
         return None
     said = [cause.message for cause in found if _FILE_SYSTEM.fullmatch(cause.type)]

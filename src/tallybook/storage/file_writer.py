@@ -16,9 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tallybook.errors import fail
 from tallybook.model.location import Location
-from tallybook.storage.files import exactly
-from tallybook.storage.guard import Guard
-from tallybook.storage.output import Output
+from tallybook.storage.files import escape_pattern
+from tallybook.storage.output import Guard, Output
 from tallybook.storage.ownership import foreign_files, in_the_way
 from tallybook.storage.publish import clear, link_into, locked, publish, remove, sibling
 from tallybook.storage.scan import local_path
@@ -51,7 +50,7 @@ def _write(
     staged, prefix = sibling(target, f"{output.name}-{uuid4().hex}"), f"{output.name}-"
     single = location.source.is_one_file(target.name)
     try:
-        parts = stage(format, spark, frame, location, str(staged), single=single)
+        written = stage(format, spark, frame, location, str(staged), single=single)
         files = _named(staged, prefix)
         if output.mode == "append" and target.exists():
             _refuse_rivals(target, output.guard)
@@ -61,7 +60,7 @@ def _write(
         publish(files[0] if single else staged, target)
     finally:
         clear(staged)
-    return Written(sum(part.rows for part in parts), tuple(frame.columns))
+    return Written(sum(file.rows for file in written), tuple(frame.columns))
 
 
 def _refuse_rivals(target: Path, guard: Guard) -> None:
@@ -142,7 +141,7 @@ def _refuse_other_columns(
     if format.names_columns or not others:
         return
     reader = spark.read.format(format.type).options(**format.read_options(location))
-    there, here = reader.load(exactly(str(target))).schema, frame.schema
+    there, here = reader.load(escape_pattern(str(target))).schema, frame.schema
     if not format.same_columns(location, there, here):
         raise fail(
             "WriteFailed",

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, DataFrameReader
 from tallybook.errors import fail
 from tallybook.model.datasource import FileOptions
 from tallybook.model.location import Location
+from tallybook.storage.failure import error_condition
 from tallybook.storage.scan import local_path
 
 GLOB = frozenset("\\[]{}*?")
@@ -29,7 +30,7 @@ def list_files(reader: DataFrameReader, path: str, *, below: bool = False) -> tu
     try:
         return input_files(reader.option("recursiveFileLookup", below).text(path))
     except AnalysisException as error:
-        if condition(error) == "PATH_NOT_FOUND":
+        if error_condition(error) == "PATH_NOT_FOUND":
             return ()
         raise
 
@@ -40,17 +41,17 @@ def input_files(frame: DataFrame) -> tuple[str, ...]:
     return tuple(sorted(url.replace("file:///", "file:/", 1) for url in frame.inputFiles()))
 
 
-def plain(url: str) -> str:
+def path_of(url: str) -> str:
     """A file as a person writes it: decoded, local ones without a scheme."""
     return unquote(url.removeprefix("file:"))
 
 
-def as_paths(files: Iterable[str]) -> list[str]:
+def reader_paths(files: Iterable[str]) -> list[str]:
     """Files in the form Spark's readers take: decoded, with pattern characters meaning themselves."""
-    return [exactly(unquote(file)) for file in files]
+    return [escape_pattern(unquote(file)) for file in files]
 
 
-def exactly(path: str) -> str:
+def escape_pattern(path: str) -> str:
     """A path with pattern characters meaning themselves."""
     return "".join(f"\\{letter}" if letter in GLOB else letter for letter in path)
 
@@ -60,10 +61,10 @@ def is_pattern(location: Location) -> bool:
     return not GLOB.isdisjoint(literal_and_pattern(location)[1])
 
 
-def as_pattern(location: Location) -> str:
+def reader_path(location: Location) -> str:
     """The path of a location in the form Spark's readers take."""
     literal, pattern = literal_and_pattern(location)
-    return exactly(literal) + pattern
+    return escape_pattern(literal) + pattern
 
 
 def literal_and_pattern(location: Location) -> tuple[str, str]:
@@ -95,7 +96,7 @@ def check_compression(files: Iterable[str]) -> None:
     Spark may find no rows in it instead of failing.
     """
     for file in files:
-        path = Path(plain(file))
+        path = Path(path_of(file))
         magic = _MAGIC.get(path.suffix)
         if magic is None or not file.startswith("file:") or not path.is_file():
             continue
@@ -106,14 +107,8 @@ def check_compression(files: Iterable[str]) -> None:
             raise fail("DataLoadError", message, hint="rename the file, or replace it with a good copy")
 
 
-def condition(error: Exception) -> str | None:
-    """The name of a Spark error, such as PATH_NOT_FOUND."""
-    named = getattr(error, "getCondition", None)
-    return named() if named else None
-
-
 def readable_here(files: Sequence[str]) -> bool:
     """True for local, uncompressed files that this process sees too: a Spark Connect server may be another machine."""
     return all(
-        file.startswith("file:") and not file.endswith(_COMPRESSED) and Path(plain(file)).is_file() for file in files
+        file.startswith("file:") and not file.endswith(_COMPRESSED) and Path(path_of(file)).is_file() for file in files
     )

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from tallybook.errors import fail
 from tallybook.model.location import Location, is_hidden
 from tallybook.storage.credentials import reader
-from tallybook.storage.files import GLOB, as_pattern, is_pattern, list_files, literal_and_pattern, plain
+from tallybook.storage.files import GLOB, is_pattern, list_files, literal_and_pattern, path_of, reader_path
 from tallybook.storage.scan import local_path
 
 _SHOWN = 5
@@ -57,9 +57,9 @@ def check_layout(spark: SparkSession, location: Location) -> None:
         below = [file.relative_to(root).parts for file in files]
     else:
         depth = len(_root(location))
-        urls = visible(location, list_files(reader(spark, location), as_pattern(location), below=True))
+        urls = visible(location, list_files(reader(spark, location), reader_path(location), below=True))
         for url in urls if local_path(location) is not None else ():
-            _refuse_pipe(Path(plain(url)))
+            _refuse_pipe(Path(path_of(url)))
         below = [_parts(url)[depth:] for url in urls]
     layouts = {parts: tuple(_column(folder) for folder in parts[:-1]) for parts in below}
     if any(layouts.values()):

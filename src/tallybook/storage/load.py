@@ -14,7 +14,7 @@ from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.credentials import reader
-from tallybook.storage.files import as_pattern, exactly, is_pattern
+from tallybook.storage.files import escape_pattern, is_pattern, reader_path
 
 _FILE_OF_VALUES = sql.internal("file of values")
 
@@ -32,7 +32,7 @@ def load(
     `format` is a name of Spark's. Columns in folder names are read as text: Spark's guess would make 1 of `01`.
     """
     files = reader(spark, location).format(format).options(**options)
-    targets = [as_pattern(location)] if paths is None else [exactly(path) for path in paths]
+    targets = [reader_path(location)] if paths is None else [escape_pattern(path) for path in paths]
     if paths is not None and not is_pattern(location):
         files = files.option("basePath", location.target)
     frame = files.schema(columns).load(targets)

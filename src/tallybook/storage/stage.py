@@ -15,7 +15,7 @@ from tallybook.model.location import Location
 from tallybook.rows.raising import parse_raised
 from tallybook.storage.credentials import reader, spark_options
 from tallybook.storage.failure import SPARK_ERRORS, refused_files
-from tallybook.storage.files import exactly, list_files
+from tallybook.storage.files import escape_pattern, list_files
 from tallybook.storage.publish import remove
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Part:
+class StagedFile:
     """A written file that has rows."""
 
     name: str
@@ -42,7 +42,7 @@ class Part:
 
 def stage(
     format: PlainFiles, spark: SparkSession, frame: DataFrame, location: Location, path: str, *, single: bool = False
-) -> tuple[Part, ...]:
+) -> tuple[StagedFile, ...]:
     """Writes the rows as files of a format into a folder of their own, as a single file where that is asked for.
 
     Rows are counted in the files, not in the job: a counter inside the job counts a retried task twice. For Parquet
@@ -54,7 +54,7 @@ def stage(
     options = {**spark_options(location), **format.write_options(location), **whole}
     try:
         ready.write.format(format.type).options(**options).save(path)
-        return format.parts(spark, frame, location, path)
+        return format.staged_files(spark, frame, location, path)
     except SPARK_ERRORS as error:
         raised = parse_raised(error) or {}
         if raised.get("type") == "WriteFailed":
@@ -70,14 +70,14 @@ def stage(
         raise fail("WriteFailed", f"{location} could not be written: {refused}") from error
 
 
-def counted_parts(
+def count_staged_files(
     format: PlainFiles, spark: SparkSession, frame: DataFrame, location: Location, path: str
-) -> tuple[Part, ...]:
+) -> tuple[StagedFile, ...]:
     """The files of a staged folder that have rows, counted by Spark."""
     columns = T.StructType([T.StructField(name, T.StringType()) for name in frame.columns])
     written = reader(spark, location).format(format.type).schema(columns).options(**format.read_options(location))
-    parts = written.load(exactly(path)).groupBy("_metadata.file_name", "_metadata.file_size").count().collect()
-    return tuple(sorted((Part(row[0], row[1], row[2]) for row in parts), key=lambda part: part.name))
+    rows = written.load(escape_pattern(path)).groupBy("_metadata.file_name", "_metadata.file_size").count().collect()
+    return tuple(sorted((StagedFile(row[0], row[1], row[2]) for row in rows), key=lambda file: file.name))
 
 
 def clear(spark: SparkSession, location: Location, path: str) -> None:
@@ -87,7 +87,7 @@ def clear(spark: SparkSession, location: Location, path: str) -> None:
     """
     if not urlsplit(path).scheme:
         remove(Path(path))
-    elif list_files(reader(spark, location), f"{exactly(path)}/*"):
+    elif list_files(reader(spark, location), f"{escape_pattern(path)}/*"):
         nothing = spark.createDataFrame([], "nothing int")
         nothing.write.options(**spark_options(location)).mode("overwrite").parquet(path)
 

@@ -9,8 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tallybook.errors import ProblemError, fail
 from tallybook.model.location import Location
 from tallybook.storage.formats import Ability, format_of
-from tallybook.storage.guard import UNGUARDED, Guard
-from tallybook.storage.output import Output, WriteMode
+from tallybook.storage.output import UNGUARDED, Guard, Output, WriteMode
 from tallybook.storage.scan import local_path
 from tallybook.storage.stage import Written
 

@@ -12,8 +12,8 @@ from tallybook.errors import fail
 from tallybook.expressions.tree import quote
 from tallybook.model.location import Location
 from tallybook.rows import sql
-from tallybook.storage.failure import reason
-from tallybook.storage.files import condition, input_files, plain
+from tallybook.storage.failure import error_condition, reason
+from tallybook.storage.files import input_files, path_of
 from tallybook.storage.formats.base import Ability, Format, register
 from tallybook.storage.scan import FILE, Field, Scan
 
@@ -37,7 +37,7 @@ class Catalog(Format):
     def table_folders(self, spark: SparkSession, location: Location) -> set[str]:
         """The folders of the files that a table or view reads; none if there is no such table."""
         frame = _open(spark, location)
-        folders = [PurePosixPath(plain(file)).parent for file in input_files(frame)] if frame is not None else []
+        folders = [PurePosixPath(path_of(file)).parent for file in input_files(frame)] if frame is not None else []
         return {str(next(path for path in (folder, *folder.parents) if "=" not in path.name)) for folder in folders}
 
 
@@ -51,7 +51,7 @@ def _open(spark: SparkSession, location: Location) -> DataFrame | None:
         frame = spark.sql("SELECT * FROM IDENTIFIER(:name)", {"name": name})
         frame.schema  # noqa: B018  # Spark Connect looks for the table only when it is asked for something
     except AnalysisException as error:
-        if condition(error) == "TABLE_OR_VIEW_NOT_FOUND":
+        if error_condition(error) == "TABLE_OR_VIEW_NOT_FOUND":
             return None
         raise fail("DataLoadError", f"{location} cannot be opened: {reason(error)}") from error
     return frame

@@ -18,7 +18,7 @@ from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.credentials import reader
 from tallybook.storage.failure import SPARK_ERRORS
-from tallybook.storage.files import as_pattern, exactly, input_files, list_files, plain
+from tallybook.storage.files import escape_pattern, input_files, list_files, path_of, reader_path
 from tallybook.storage.folders import check_layout, folder_values, local_files, visible
 from tallybook.storage.formats.column_reading import ColumnReading, FileReading, UnreadableType, wanted_columns
 from tallybook.storage.formats.plain_files import PlainFiles
@@ -84,9 +84,9 @@ def _files(spark: SparkSession, location: Location) -> tuple[list[str], bool]:
     local = local_files(location)
     if local is not None:
         return [str(path) for path in local], False
-    listed = list_files(reader(spark, location), as_pattern(location))
+    listed = list_files(reader(spark, location), reader_path(location))
     files = visible(location, listed)
-    return [plain(file) for file in files], files != listed
+    return [path_of(file) for file in files], files != listed
 
 
 def _files_by_reading(
@@ -121,7 +121,7 @@ def _asked(
 ) -> FileReading:
     """The columns of a file that only Spark can see."""
     try:
-        schema = reader(spark, location).format(format.type).load(exactly(path)).schema
+        schema = reader(spark, location).format(format.type).load(escape_pattern(path)).schema
     except SPARK_ERRORS as error:
         raise unreadable(format.signature, path) from error
     names = wanted_columns(path, schema.names, wanted)
@@ -142,18 +142,22 @@ def _open(
     both = _in_both(reading, paths[0], in_folders)
     if both:  # Spark would give the value of the folder and drop the one in the file
         columns = reader(spark, location).format(format.type).options(**dict(reading.options))
-        frame, partitions = columns.schema(reading.schema).load([exactly(path) for path in paths]), tuple(in_folders)
+        frame, partitions = (
+            columns.schema(reading.schema).load([escape_pattern(path) for path in paths]),
+            tuple(in_folders),
+        )
     else:
         frame, partitions = load(
             spark, location, format.type, reading.schema, dict(reading.options), None if whole else paths
         )
     files = input_files(frame)
-    if sorted(map(plain, files)) != sorted(paths):  # positions count files
+    if sorted(map(path_of, files)) != sorted(paths):  # positions count files
         raise fail("DataLoadError", f"the files of {location} changed while they were opened", hint="run again")
     if both:
         names = {name: _folder_of(name) if name in both else name for name in partitions}
         values = {
-            file: {names[name]: value for name, value in folder_values(location, plain(file)).items()} for file in files
+            file: {names[name]: value for name, value in folder_values(location, path_of(file)).items()}
+            for file in files
         }
         frame = with_folder_values(spark, frame, ORIGIN[FILE], list(names.values()), values)
     return OpenedFiles(reading, frame, files, partitions, both)

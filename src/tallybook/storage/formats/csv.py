@@ -12,7 +12,7 @@ from tallybook.errors import Problem
 from tallybook.model.location import Location
 from tallybook.rows.raising import raising
 from tallybook.storage.credentials import reader
-from tallybook.storage.files import as_pattern, file_options, list_files, plain
+from tallybook.storage.files import file_options, list_files, path_of, reader_path
 from tallybook.storage.formats.base import register
 from tallybook.storage.formats.csv_layout import find_fault
 from tallybook.storage.formats.csv_scan import csv_options, scan_csv
@@ -69,8 +69,8 @@ class Csv(PlainFiles):
         return there.names == here.names if file_options(location).has_header else len(there) == len(here)
 
     def parser_fault(self, spark: SparkSession, location: Location, path: str) -> Problem | None:
-        listed = list_files(reader(spark, location), as_pattern(location))
-        file = next((url for url in listed if plain(url) == path), None)
+        listed = list_files(reader(spark, location), reader_path(location))
+        file = next((url for url in listed if path_of(url) == path), None)
         if file is None:
             return None
         fault = find_fault(spark, location, file)

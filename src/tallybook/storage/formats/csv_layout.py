@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from tallybook.errors import RunError, fail
 from tallybook.model.location import Location
 from tallybook.storage.credentials import reader
-from tallybook.storage.files import as_paths, file_options, plain, readable_here
+from tallybook.storage.files import file_options, path_of, readable_here, reader_paths
 from tallybook.storage.formats.csv_dialect import Dialect, Fault, Quote
 from tallybook.storage.scan import FILE, ORIGIN, START
 
@@ -87,7 +87,7 @@ def find_fault(spark: SparkSession, location: Location, file: str) -> RunError |
 
 
 def _content(spark: SparkSession, location: Location, file: str, *, here: bool) -> _Content:
-    path = plain(file)
+    path = path_of(file)
     if here:
         return _Content(path, lambda: next(_blocks(path, _HEAD), b""), lambda: _blocks(path))
     lines = _text(spark, location, [file])
@@ -111,7 +111,7 @@ def _blocks(path: str, size: int = _BLOCK) -> Iterator[bytes]:
 
 def _text(spark: SparkSession, location: Location, files: Sequence[str]) -> DataFrame:
     """Lines that end with LF; CR is kept."""
-    return reader(spark, location).option("lineSep", "\n").text(as_paths(files))
+    return reader(spark, location).option("lineSep", "\n").text(reader_paths(files))
 
 
 def _encoded(lines: Iterable[Row]) -> Iterator[bytes]:

@@ -19,7 +19,7 @@ from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.storage.credentials import reader
-from tallybook.storage.files import as_pattern, check_compression, file_options, list_files, plain
+from tallybook.storage.files import check_compression, file_options, list_files, path_of, reader_path
 from tallybook.storage.folders import check_layout, folder_values, visible
 from tallybook.storage.formats.csv_dialect import Dialect
 from tallybook.storage.formats.csv_layout import Layout, layouts
@@ -35,11 +35,11 @@ _MOST_COLUMNS = 20480
 def scan_csv(spark: SparkSession, location: Location, fields: Sequence[Field]) -> tuple[Scan, ...]:
     """The rows at a location, one Scan for each set of files that are laid out alike; none if there are no files."""
     check_layout(spark, location)
-    listed = list_files(reader(spark, location), as_pattern(location))
+    listed = list_files(reader(spark, location), reader_path(location))
     files = visible(location, listed)
     check_compression(files)
     return tuple(
-        _scan(spark, location, fields, layout, group, None if group == list(listed) else list(map(plain, group)))
+        _scan(spark, location, fields, layout, group, None if group == list(listed) else list(map(path_of, group)))
         for layout, group in layouts(spark, location, files).items()
     )
 
@@ -113,12 +113,12 @@ def _names(location: Location, fields: Sequence[Field], layout: Layout, file: st
     """The column of each field of a record: by the header, else as the table declares them, without those that are in
     folder names."""
     if not file_options(location).has_header:
-        in_folders = folder_values(location, plain(file))
+        in_folders = folder_values(location, path_of(file))
         names = [field.physical for field in fields if field.declared and field.physical not in in_folders]
         message = "the table takes the column '{}' twice, which files without a header do not name"
     else:
         names = [name or f"_c{index}" for index, name in enumerate(layout.header)]
-        message = f"{plain(file)} has the column '{{}}' twice"
+        message = f"{path_of(file)} has the column '{{}}' twice"
     wanted = {field.physical for field in fields}
     twice = next((name for name, count in Counter(names).items() if count > 1 and name in wanted), None)
     if twice is not None:

@@ -31,11 +31,10 @@ from tallybook.storage.credentials import delta_options
 from tallybook.storage.formats.delta_log import ADDED_ROWS
 from tallybook.storage.formats.delta_table import open_table, table_root, table_schema
 from tallybook.storage.formats.parquet import PARQUET
-from tallybook.storage.guard import UNGUARDED, Guard
-from tallybook.storage.output import Output
+from tallybook.storage.output import UNGUARDED, Guard, Output
 from tallybook.storage.ownership import foreign_to_delta, in_the_way
 from tallybook.storage.scan import local_path
-from tallybook.storage.stage import Part, Written, clear, columns_text, stage
+from tallybook.storage.stage import StagedFile, Written, clear, columns_text, stage
 
 _ATTEMPTS = 10
 _RUN, _OPERATION = "tallybook.run", "tallybook.operation"
@@ -80,9 +79,9 @@ def _write(spark: SparkSession, frame: DataFrame, location: Location, output: Ou
         return done
     clear(spark, location, f"{table_root(location)}/{output.name}")
     folder = f"{output.name}/{uuid4().hex}"
-    parts = stage(PARQUET, spark, frame, location, f"{table_root(location)}/{folder}")
+    written = stage(PARQUET, spark, frame, location, f"{table_root(location)}/{folder}")
     properties = CommitProperties(
-        custom_metadata={_RUN: run_id, _OPERATION: seq, ADDED_ROWS: sum(part.rows for part in parts)},
+        custom_metadata={_RUN: run_id, _OPERATION: seq, ADDED_ROWS: sum(file.rows for file in written)},
         max_commit_retries=0,
         app_transactions=[Transaction(run_id, seq), *_fence(guard)],
     )
@@ -99,7 +98,7 @@ def _write(spark: SparkSession, frame: DataFrame, location: Location, output: Ou
             if conflict is None:  # no commit was tried, so none can name these files
                 clear(spark, location, f"{table_root(location)}/{folder}")
             raise
-        conflict = _commit(location, table, frame.schema, _added(folder, parts), mode, properties)
+        conflict = _commit(location, table, frame.schema, _added(folder, written), mode, properties)
     raise fail("WriteFailed", f"{location} could not be committed: {conflict}") from conflict
 
 
@@ -195,11 +194,11 @@ def _version_of(location: Location, newest: int, run_id: str, seq: int) -> int:
     return bisect_left(range(newest), True, key=has_it)
 
 
-def _added(folder: str, parts: Sequence[Part]) -> list[AddAction]:
+def _added(folder: str, written: Sequence[StagedFile]) -> list[AddAction]:
     now = int(time.time() * 1000)
     return [
-        AddAction(quote(f"{folder}/{part.name}"), part.size, {}, now, True, json.dumps({"numRecords": part.rows}))
-        for part in parts
+        AddAction(quote(f"{folder}/{file.name}"), file.size, {}, now, True, json.dumps({"numRecords": file.rows}))
+        for file in written
     ]
 
 

@@ -18,7 +18,8 @@ from tallybook.errors import RunError, fail
 from tallybook.model.location import ABSENT, Location
 from tallybook.rows import sql
 from tallybook.storage.credentials import delta_options, reader
-from tallybook.storage.files import condition, exactly, input_files, plain
+from tallybook.storage.failure import error_condition
+from tallybook.storage.files import escape_pattern, input_files, path_of
 from tallybook.storage.formats.delta_log import log_fault
 from tallybook.storage.load import with_folder_values
 from tallybook.storage.scan import FILE, NAME, ORIGIN, ROW, START, Field, Scan, local_path, positioned
@@ -87,7 +88,7 @@ def scan_delta(spark: SparkSession, location: Location, fields: Sequence[Field],
 def _absolute(location: Location, path: str) -> str:
     """A file of the log: its path there is encoded and, as a rule, relative to the table."""
     decoded = unquote(path)
-    return plain(decoded) if urlsplit(path).scheme else f"{table_root(location)}/{decoded}"
+    return path_of(decoded) if urlsplit(path).scheme else f"{table_root(location)}/{decoded}"
 
 
 def _rows(
@@ -101,10 +102,10 @@ def _rows(
         return frame, {}, {name: sql.name(name) for name in ORIGIN}
     try:
         parquet = reader(spark, location).options(datetimeRebaseMode="CORRECTED", int96RebaseMode="CORRECTED")
-        frame = parquet.schema(stored).parquet(*(exactly(file) for file in files))
-        urls = {url: plain(url) for url in input_files(frame)}
+        frame = parquet.schema(stored).parquet(*(escape_pattern(file) for file in files))
+        urls = {url: path_of(url) for url in input_files(frame)}
     except AnalysisException as error:
-        if condition(error) == "PATH_NOT_FOUND":
+        if error_condition(error) == "PATH_NOT_FOUND":
             raise _gone(location, "a file that its log names does not exist") from error
         raise
     if set(urls.values()) != set(files):

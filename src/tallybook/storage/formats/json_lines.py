@@ -17,7 +17,7 @@ from pyspark.sql.window import Window
 
 from tallybook.errors import RunError, fail
 from tallybook.rows import sql
-from tallybook.storage.files import as_paths, plain
+from tallybook.storage.files import path_of, reader_paths
 from tallybook.storage.scan import FILE, ORIGIN, START
 
 STRICT = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
@@ -118,10 +118,10 @@ def _report(reader: DataFrameReader, unusual: DataFrame, wanted: Sequence[str], 
     for name in mixed:
         is_bad = is_bad | (F.array_contains("folded", name.lower()) & ~F.array_contains("exact", name))
     [(file,)] = unusual.where(is_bad).agg(F.min("file")).collect()
-    numbered = _lines(reader, as_paths([file])).withColumn("line", F.row_number().over(Window.orderBy("at")))
+    numbered = _lines(reader, reader_paths([file])).withColumn("line", F.row_number().over(Window.orderBy("at")))
     not_blank = _examined(numbered.where(_NOT_BLANK), wanted)
     lines = not_blank.where(is_bad).orderBy("line").limit(_SHOWN).collect()
-    listed = "; ".join(f"{plain(file)} line {line['line']}: {_said(line, mixed)}" for line in lines)
+    listed = "; ".join(f"{path_of(file)} line {line['line']}: {_said(line, mixed)}" for line in lines)
     return fail("DataLoadError", listed, hint=_hint(lines[0]))
 
 

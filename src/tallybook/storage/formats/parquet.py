@@ -15,7 +15,7 @@ from tallybook.storage.formats.columnar import ColumnarFiles, OpenedFiles
 from tallybook.storage.formats.parquet_footer import SIGNATURE, never_blank, parquet_reading
 from tallybook.storage.formats.plain_files import Options
 from tallybook.storage.scan import ORIGIN, positioned
-from tallybook.storage.stage import Part
+from tallybook.storage.stage import StagedFile
 
 
 class Parquet(ColumnarFiles):
@@ -42,13 +42,15 @@ class Parquet(ColumnarFiles):
             "spark.sql.parquet.writeLegacyFormat": "false",
         }
 
-    def parts(self, spark: SparkSession, frame: DataFrame, location: Location, path: str) -> tuple[Part, ...]:
+    def staged_files(
+        self, spark: SparkSession, frame: DataFrame, location: Location, path: str
+    ) -> tuple[StagedFile, ...]:
         """Counted in footers if this process can see the folder and it has rows, otherwise by Spark."""
         folder = Path(path.removeprefix("file:"))
         files = sorted(folder.glob("[!._]*.parquet")) if folder.is_dir() else []
-        counted = ((file, pq.read_metadata(file).num_rows) for file in files)
-        parts = tuple(Part(file.name, file.stat().st_size, rows) for file, rows in counted if rows)
-        return parts or super().parts(spark, frame, location, path)
+        rows_of = ((file, pq.read_metadata(file).num_rows) for file in files)
+        counted = tuple(StagedFile(file.name, file.stat().st_size, rows) for file, rows in rows_of if rows)
+        return counted or super().staged_files(spark, frame, location, path)
 
     def never_blank(self, path: str, column: str) -> bool:
         return never_blank(path, column)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,13 +14,14 @@ from pyspark.sql import types as T
 from tallybook.model.location import Location
 from tallybook.model.state import Json
 from tallybook.resolve.overlap import Area, areas_read
+from tallybook.storage.credentials import reader
 from tallybook.storage.file_writer import check_files, write_files
-from tallybook.storage.files import as_pattern, plain
+from tallybook.storage.files import list_files, path_of, reader_path, reader_paths
+from tallybook.storage.folders import local_files, visible
 from tallybook.storage.formats.base import Ability, Format
-from tallybook.storage.formats.file_states import file_states, local_size
 from tallybook.storage.output import Output
 from tallybook.storage.scan import Scan, local_path
-from tallybook.storage.stage import Part, Written, counted_parts
+from tallybook.storage.stage import StagedFile, Written, count_staged_files
 
 Options = Mapping[str, str | bool]
 EXACT_PATH: Options = {
@@ -58,9 +60,11 @@ class PlainFiles(Format):
         """Options of Spark's reader for files that an output has written."""
         return {}
 
-    def parts(self, spark: SparkSession, frame: DataFrame, location: Location, path: str) -> tuple[Part, ...]:
+    def staged_files(
+        self, spark: SparkSession, frame: DataFrame, location: Location, path: str
+    ) -> tuple[StagedFile, ...]:
         """The files of a staged folder that have rows."""
-        return counted_parts(self, spark, frame, location, path)
+        return count_staged_files(self, spark, frame, location, path)
 
     def same_columns(self, location: Location, there: T.StructType, here: T.StructType) -> bool:
         """True if rows can be added to files; their columns are `there`, those of the rows `here`."""
@@ -81,14 +85,48 @@ class PlainFiles(Format):
         return None if local is None else any(file.name.startswith(f"{output.name}-") for file in Path(local).iterdir())
 
     def fingerprint(self, spark: SparkSession, location: Location) -> list[Json]:
-        return file_states(spark, location)
+        return _file_states(spark, location)
 
     def local_size(self, location: Location) -> int | None:
-        return local_size(location)
+        return _local_size(location)
 
     def areas_read(self, location: Location) -> Iterable[Area]:
-        return areas_read(as_pattern(location))
+        return areas_read(reader_path(location))
 
     def where(self, location: Location, scan: Scan) -> str:
         """One file, because the files of a scan have the same columns."""
-        return plain(scan.files[0]) if scan.files else str(location)
+        return path_of(scan.files[0]) if scan.files else str(location)
+
+
+def _file_states(spark: SparkSession, location: Location) -> list[Json]:
+    """Name, size and time of every file of a location, sorted by name."""
+    local = local_files(location)
+    if local is not None:
+        return list(filter(None, map(_state, local)))
+    files = visible(location, list_files(reader(spark, location), reader_path(location)))
+    if not files:
+        return []
+    listed = reader(spark, location).format("binaryFile").load(reader_paths(files))
+    states = listed.selectExpr("path", "length", "unix_micros(modificationTime) / 1000000 AS modified").orderBy("path")
+    return [
+        {"file": row["path"], "size": row["length"], "modified": _time(row["modified"])} for row in states.collect()
+    ]
+
+
+def _local_size(location: Location) -> int | None:
+    """The bytes of all files of a location; None if they are not on this machine, or the location is a pattern."""
+    local = local_files(location)
+    return None if local is None else sum(state["size"] for state in filter(None, map(_state, local)))
+
+
+def _state(file: Path) -> Json | None:
+    """The state of a file; None if it has gone since it was listed."""
+    try:
+        status = file.stat()
+    except FileNotFoundError:
+        return None
+    return {"file": str(file), "size": status.st_size, "modified": _time(status.st_mtime)}
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
