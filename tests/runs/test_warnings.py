@@ -16,8 +16,8 @@ from tallybook.model.dataset import Table
 from tallybook.model.datasource import CatalogSource, FileOptions, FileSource
 from tallybook.model.location import Location
 from tallybook.model.period import GREGORIAN, uncovered_days
-from tallybook.storage import periods
-from tallybook.storage.read import rows_without_period
+from tallybook.storage import inputs
+from tallybook.storage.inputs import rows_without_period
 
 CALENDAR = dedent("""
     calendar:
@@ -79,8 +79,8 @@ def test_statistics_spare_the_count(
     jobs: int,
 ) -> None:
     counted = []
-    count = periods._count
-    monkeypatch.setattr(periods, "_count", lambda *given: counted.append(given) or count(*given))
+    count = inputs._count_blank
+    monkeypatch.setattr(inputs, "_count_blank", lambda *given: counted.append(given) or count(*given))
     pq.write_table(pa.table({"id": list(range(len(values))), "_period": values}), tmp_path / "a.parquet")
     table = Table(name="t", temporal_mode="period", columns=(ColumnDef(name="id", type=ColumnType("integer")),))
     source = FileSource(id="files", type="parquet", options=FileOptions(path_prefix="/"))

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from tallybook.storage.fingerprint import fingerprint
+from tallybook.storage.inputs import fingerprint
 
 
 @pytest.fixture

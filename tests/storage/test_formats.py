@@ -17,9 +17,9 @@ from tallybook.model.datasource import (
     FileSource,
 )
 from tallybook.model.location import Location
-from tallybook.storage.fingerprint import current_version, fingerprint, local_size
 from tallybook.storage.formats import FORMATS, Ability, Format, format_of
 from tallybook.storage.formats.base import register
+from tallybook.storage.inputs import current_version, fingerprint, local_size
 from tallybook.storage.output import Output
 from tallybook.storage.read import read
 from tallybook.storage.write import check_destination

@@ -8,7 +8,7 @@ import pytest
 
 from tallybook.storage import write
 from tallybook.storage.files import is_pattern, reader_path
-from tallybook.storage.fingerprint import fingerprint
+from tallybook.storage.inputs import fingerprint
 
 FOLDER = "Budget [final] {a,b} *x]"
 

@@ -14,7 +14,7 @@ from tallybook.engine.plan import Plan
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
 from tallybook.operations.schema import SourceTable
-from tallybook.storage.fingerprint import local_size
+from tallybook.storage.inputs import local_size
 from tallybook.storage.read import read_all
 
 _OPENED_AT_ONCE = 8

@@ -22,7 +22,7 @@ from tallybook.resolve.locate import usable_source
 from tallybook.resolve.match import pick_resolver
 from tallybook.resolve.render import render
 from tallybook.resolve.resolve import resolve
-from tallybook.storage.fingerprint import current_version
+from tallybook.storage.inputs import current_version
 
 _DATASOURCE: TypeAdapter[DataSource] = TypeAdapter(DataSource)
 

@@ -27,7 +27,7 @@ from tallybook.runs.recorder import Recorder
 from tallybook.runs.run_guard import check_may_run
 from tallybook.runs.run_outcome import recording_outcome
 from tallybook.runs.snapshot import calendar_then, changed_inputs, plan_again, take_snapshot
-from tallybook.storage.fingerprint import fingerprint
+from tallybook.storage.inputs import fingerprint
 from tallybook.store.store import Store
 
 if TYPE_CHECKING:

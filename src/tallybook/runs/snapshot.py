@@ -18,7 +18,7 @@ from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.model import Project
 from tallybook.project.recorded import body_of, dataset_from
 from tallybook.runs.locations import location_from_json, location_to_json
-from tallybook.storage.fingerprint import changed_files, current_version, fingerprint
+from tallybook.storage.inputs import changed_files, current_version, fingerprint
 from tallybook.store.store import Store
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -25,8 +24,7 @@ from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import raising
-from tallybook.storage.files import path_of
-from tallybook.storage.formats import Format, format_of
+from tallybook.storage.formats import format_of
 from tallybook.storage.scan import Field, Scan, fields_of, quoted
 from tallybook.storage.types import bound_of_validity, from_text, is_timestamp, widens
 
@@ -181,34 +179,3 @@ def agrees_with_folder(field: Field, found: Scan) -> Column:
 def _empty(spark: SparkSession, table: Table) -> DataFrame:
     columns = [T.StructField(f.name, spark_type(f.type)) for f in fields_of(table) if f.required or f.name == PERIOD]
     return spark.createDataFrame([], T.StructType([*columns, T.StructField(POSITION, T.LongType())]))
-
-
-def rows_without_period(spark: SparkSession, locations: Sequence[Location], table: Table) -> int:
-    """How many rows of a table have a period column that is NULL or blank; 0 where rows do not say their period.
-
-    The filter of a run leaves such rows out while it reads, where they cannot be counted without giving up that Spark
-    skips what it need not read. So they are counted in a job of their own that reads one column. Statistics of local
-    Parquet files mostly show that there are none; then there is no job.
-    """
-    field = next(each for each in fields_of(table) if each.name == PERIOD)
-    return sum(
-        _count_blank(scan, field)
-        for location in locations
-        for scan in format_of(location).scan(spark, location, [field], 0)
-        if field.physical in scan.types and not _has_no_blank(format_of(location), scan, field)
-    )
-
-
-def _count_blank(scan: Scan, field: Field) -> int:
-    period = quoted(field.physical)
-    return scan.frame.select(period).where(period.isNull() | period.rlike(r"^\s*$")).count()
-
-
-def _has_no_blank(format: Format, scan: Scan, field: Field) -> bool:
-    """True if the statistics of all files show that there is a period in every row."""
-    if field.physical in scan.text or not scan.files:
-        return False
-    try:
-        return all(format.never_blank(path_of(file), field.physical) for file in scan.files)
-    except (pa.ArrowException, OSError):
-        return False

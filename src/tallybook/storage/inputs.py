@@ -1,0 +1,75 @@
+"""What a run records and checks about its inputs: their files, sizes and versions, and rows without a period."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from tallybook.model.columns import PERIOD
+from tallybook.model.dataset import Table
+from tallybook.model.location import Location
+from tallybook.model.state import Json
+from tallybook.storage.files import path_of
+from tallybook.storage.formats import Ability, Format, format_of
+from tallybook.storage.scan import Field, Scan, fields_of, quoted
+
+
+def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
+    """Returns name, size and time of every file of a location; nothing if the format has no files to compare."""
+    format = format_of(location)
+    return format.fingerprint(spark, location) if Ability.FINGERPRINT in format.can else []
+
+
+def local_size(location: Location) -> int | None:
+    """Returns the size in bytes of all files of a location; None if they are not plain files of this machine."""
+    format = format_of(location)
+    return format.local_size(location) if Ability.FINGERPRINT in format.can else None
+
+
+def current_version(location: Location) -> int | None:
+    """Returns the newest version at a location, ABSENT if there is no table; None if the format keeps no versions."""
+    format = format_of(location)
+    return format.current_version(location) if Ability.VERSIONS in format.can else None
+
+
+def changed_files(before: list[Json], now: list[Json]) -> list[str]:
+    """Describes each difference between two states of the files of a location."""
+    old, new = ({state["file"]: state for state in states} for states in (before, now))
+    return [
+        *(f"{file} is gone" for file in old if file not in new),
+        *(f"{file} is new" for file in new if file not in old),
+        *(f"{file} was changed" for file in old if file in new and old[file] != new[file]),
+    ]
+
+
+def rows_without_period(spark: SparkSession, locations: Sequence[Location], table: Table) -> int:
+    """Returns how many rows of a table have a NULL or blank period; 0 if the data has no period column.
+
+    Every run leaves such rows out, so a run warns of them. They are counted in a job of their own that reads one
+    column, because counting them in the run's own job would keep Spark from skipping data. Statistics of local Parquet
+    files usually show that there are no such rows; then there is no job.
+    """
+    field = next(field for field in fields_of(table) if field.name == PERIOD)
+    return sum(
+        _count_blank(scan, field)
+        for location in locations
+        for scan in format_of(location).scan(spark, location, [field], 0)
+        if field.physical in scan.types and not _has_no_blank(format_of(location), scan, field)
+    )
+
+
+def _count_blank(scan: Scan, field: Field) -> int:
+    period = quoted(field.physical)
+    return scan.frame.select(period).where(period.isNull() | period.rlike(r"^\s*$")).count()
+
+
+def _has_no_blank(format: Format, scan: Scan, field: Field) -> bool:
+    """True if the statistics of all files show that every row has a period."""
+    if field.physical in scan.text or not scan.files:
+        return False
+    try:
+        return all(format.never_blank(path_of(file), field.physical) for file in scan.files)
+    except (pa.ArrowException, OSError):
+        return False
