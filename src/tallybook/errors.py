@@ -3,7 +3,7 @@
     TallybookError
     ├── UsageError          the command line or the call is wrong (exit code 2)
     ├── SessionError        no usable Spark session or Java
-    ├── StoreError          the metadata store cannot be opened or refuses
+    ├── StoreError          the metadata store cannot be opened, or refuses a change
     └── ProblemError        the user's project, data or test is wrong; carries Problems
         ├── ValidationError the checker found problems before anything ran
         └── RunError        a run failed; says where and where the log is
@@ -40,11 +40,11 @@ def _types(*rows: tuple[str, str, str] | tuple[str, str, str, str]) -> dict[str,
 
 
 PROBLEM_TYPES = _types(
-    ("ExpressionParseError", "check", "An expression is not written as the grammar wants it.", "APPEND_004"),
+    ("ExpressionParseError", "check", "An expression does not follow the grammar.", "APPEND_004"),
     (
         "ColumnNotFound",
         "check",
-        "A column is not there, or its bare name is in several tables.",
+        "A column does not exist, or several tables have a column of that name.",
         "APPEND_006",
     ),
     ("UnknownSelector", "check", "`{{NAME}}` names a selector the project does not define."),
@@ -57,31 +57,31 @@ PROBLEM_TYPES = _types(
         "grouped nor aggregated.",
         "APPEND_005",
     ),
-    ("AggregateMisplaced", "check", "An aggregate function stands outside `aggregate` and `append`."),
-    ("TypeMismatch", "check", "A value has another type than its place wants."),
-    ("InvalidSelector", "check", "A selector or join condition is blank or does not say true or false."),
+    ("AggregateMisplaced", "check", "An aggregate function is used outside `aggregate` and `append`."),
+    ("TypeMismatch", "check", "A value has another type than its column, argument or key needs."),
+    ("InvalidSelector", "check", "A selector or join condition is blank, or its value is not true or false."),
     ("EmptyAssignments", "check", "An update assigns nothing."),
     ("InvalidColumnName", "check", "A column name is not an identifier."),
     ("DuplicateColumn", "check", "The same column, table or alias is named twice."),
-    ("SystemColumn", "check", "A system column would be set or declared by the user."),
+    ("SystemColumn", "check", "An operation sets, or a dataset declares, a system column."),
     ("EmptyGroupBy", "check", "An aggregation groups by nothing."),
     ("EmptyAggregations", "check", "An aggregation computes nothing."),
     ("DuplicateSeq", "check", "Two operations of a project have the same seq."),
     ("InvalidSeq", "check", "A seq is not a positive whole number."),
-    ("InvalidArguments", "check", "A key is missing, or a value is not one of those allowed."),
+    ("InvalidArguments", "check", "A key is missing, or a value is not allowed."),
     ("DatasetNotFound", "check", "No dataset has that id.", "APPEND_001"),
     ("DatasetVersionNotFound", "check", "The dataset has no such version.", "APPEND_002"),
     ("DatasetDisabled", "check", "The dataset is disabled."),
     (
         "ColumnMismatch",
         "check",
-        "Rows to append have columns, or types, the working dataset does not have.",
+        "Rows to append have columns or types that the working dataset does not have.",
         "APPEND_003",
     ),
     (
         "ResolverNotFound",
         "check",
-        "No resolver is named for the dataset and there is no default one, or the named one is missing or disabled.",
+        "The resolver of a dataset is missing or disabled, or the dataset has none and there is no default one.",
         "APPEND_007",
     ),
     ("DataSourceNotFound", "check", "No datasource has that id, or it is disabled."),
@@ -90,29 +90,29 @@ PROBLEM_TYPES = _types(
     (
         "InvalidDestination",
         "check",
-        "An output destination is not exactly one of table or location, or is to be registered and not Delta.",
+        "A destination is not exactly one of table and location, may not be written, or is registered and not Delta.",
     ),
-    ("InvalidSchema", "check", "An output to be registered has system columns only."),
+    ("InvalidSchema", "check", "An output that is registered as a dataset has system columns only."),
     ("ColumnProjectionError", "check", "An output names a column the working dataset does not have."),
     ("InvalidDatasetName", "check", "`register_as_dataset` is not a usable name."),
     ("DuplicateId", "check", "Two documents of one kind have the same id."),
-    ("UnknownKey", "check", "A key is not one of those allowed in its place."),
-    ("InvalidYaml", "check", "A file is not readable YAML 1.2."),
+    ("UnknownKey", "check", "A key is not allowed where it is written."),
+    ("InvalidYaml", "check", "A file is not valid YAML 1.2."),
     ("ProjectNotFound", "check", "No project has that id."),
     ("SecretInYaml", "check", "A password, token or key is written in a file."),
-    ("CredentialNotFound", "run", "A reference to a secret names a variable or file that is not there or is empty."),
+    ("CredentialNotFound", "run", "A reference to a secret names a variable or file that is missing or empty."),
     ("DataLoadError", "run", "A value in the data does not fit its declared column.", "APPEND_008"),
-    ("DataNotFound", "run", "The place a resolver points to does not exist."),
-    ("NoRuleMatched", "run", "No rule of the resolver fits the table and period."),
-    ("SchemaMismatch", "run", "The data lacks a declared column, or has it with another type."),
+    ("DataNotFound", "run", "The file, folder or table that a resolver names does not exist."),
+    ("NoRuleMatched", "run", "No rule of the resolver matches the table and period."),
+    ("SchemaMismatch", "run", "The data lacks a declared column, or the column has another type."),
     ("JoinNotUnique", "run", "A selected row has more than one match in a join or lookup."),
-    ("EvaluationError", "run", "An expression failed on a row: overflow, or text that is no number or date."),
+    ("EvaluationError", "run", "An expression failed on a row: an overflow, or text that is not a number or date."),
     ("WriteFailed", "run", "An output could not be written."),
     ("PeriodNotFound", "run", "The calendar has no such period."),
     ("PeriodNotOpen", "run", "The period is closed or locked."),
     ("ProjectNotRunnable", "run", "The project is inactive, in conflict, or changed its status during the run."),
-    ("ConcurrentRun", "run", "A run of the same project or period is under way."),
-    ("AlreadyAppended", "run", "A run of the same project and period has appended its rows, or may have."),
+    ("ConcurrentRun", "run", "Another run of the same project or period is under way."),
+    ("AlreadyAppended", "run", "An earlier run of the same project and period has appended its rows, or may have."),
     (
         "RunSuperseded",
         "run",
@@ -124,14 +124,14 @@ PROBLEM_TYPES = _types(
         "run",
         "The run cannot be retried or replayed: it has no snapshot, its input changed, or it is not completed.",
     ),
-    ("SparkFailed", "run", "Spark lost processes that compute: they were ended, or ran out of memory."),
+    ("SparkFailed", "run", "Processes of Spark were ended, or ran out of memory."),
     ("InternalError", "run", "A bug of Tallybook, or a Spark failure that is not about the data."),
 )
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong, with everything needed to find and mend it."""
+    """One thing that is wrong, and everything a user needs to find and correct it."""
 
     type: str
     message: str
@@ -144,23 +144,23 @@ class Problem:
     operation: str | None = None
     code: str | None = None
     via: Place | None = None
-    """For a problem inside a named selector: the place that used it."""
+    """Where the named selector is used, if the problem is inside one."""
     subject: str | None = None
-    """The id of what is missing, for a caller that knows more about it. It is not shown."""
+    """The id of what is missing. It is not shown; a caller that knows more about it can add a hint."""
 
     def __post_init__(self) -> None:
         if self.type not in PROBLEM_TYPES:
             raise ValueError(f"unknown problem type {self.type!r}")
 
-    def within(self, **facts: object) -> Problem:
-        """The same problem with facts filled in where it does not have them yet."""
-        missing = {name: value for name, value in facts.items() if getattr(self, name) is None}
+    def within(self, **details: object) -> Problem:
+        """Returns the problem with these details added, except those it already has."""
+        missing = {name: value for name, value in details.items() if getattr(self, name) is None}
         return replace(self, **missing)  # type: ignore[arg-type]  # names are checked by dataclasses.replace
 
     def to_json(self) -> dict[str, object]:
-        """The documented JSON form; facts that are not known are left out, the place is always there."""
+        """Returns the documented JSON form. Unknown values are left out, except those of `always`, which are null."""
         place = self.place
-        facts = {
+        values = {
             "type": self.type,
             "code": self.code,
             "message": self.message,
@@ -174,14 +174,14 @@ class Problem:
             "path": self.path,
         }
         always = ("type", "message", "file", "line", "column", "path")
-        return {key: value for key, value in facts.items() if value is not None or key in always}
+        return {key: value for key, value in values.items() if value is not None or key in always}
 
     def lines(self) -> Iterator[Line]:
-        """What a user reads: place and type, message, the source line with its caret, hint."""
+        """Yields what a user reads: place and type, message, the source line with its caret, hint."""
         where = [f"project '{self.project}'"] if self.project else []
         if self.seq is not None or self.operation is not None:
-            known = ("operation", self.seq, None if self.operation is None else f"'{self.operation}'")
-            where.append(" ".join(str(fact) for fact in known if fact is not None))
+            words = ("operation", self.seq, None if self.operation is None else f"'{self.operation}'")
+            where.append(" ".join(str(word) for word in words if word is not None))
         code = f" [{self.code}]" if self.code else ""
         yield (
             f"{self.place}: " if self.place else "",
@@ -199,7 +199,7 @@ class Problem:
             yield ("  ", Marked("hint:", "hint"), f" {self.hint}")
 
     def __str__(self) -> str:
-        """The lines without styles. A newline in a message is shown as an escape: it cannot pass for a line of ours."""
+        """Returns the lines without styles. A newline in a message is shown as an escape, so it cannot fake a line."""
         return "\n".join(map(unstyled, self.lines()))
 
 
@@ -225,7 +225,7 @@ class SessionError(TallybookError):
 
 
 class StoreError(TallybookError):
-    """The metadata store cannot be opened, or refuses what was asked."""
+    """The metadata store cannot be opened, or refuses a change."""
 
 
 class ProblemError(TallybookError):
@@ -237,7 +237,7 @@ class ProblemError(TallybookError):
 
     @property
     def problem(self) -> Problem:
-        """The first problem: the only one, when a run failed."""
+        """The first problem. A failed run has only one."""
         return self.problems[0]
 
 
@@ -254,30 +254,31 @@ class RunError(ProblemError):
         self.log = log
 
 
-def fail(type: str, message: str, **facts: object) -> RunError:
-    """The error for one run-time problem: `raise fail("DataNotFound", "...", hint="...")`."""
-    return RunError([Problem(type, message, **facts)])  # type: ignore[arg-type]  # checked by Problem
+def fail(type: str, message: str, **details: object) -> RunError:
+    """Returns the error for one run-time problem: `raise fail("DataNotFound", "...", hint="...")`."""
+    return RunError([Problem(type, message, **details)])  # type: ignore[arg-type]  # checked by Problem
 
 
-def told_as_bug(error: Exception) -> tuple[str, str]:
-    """An error nobody raised on purpose: short words for the user, and the file its traceback is in to send along."""
+def report_bug(error: Exception) -> tuple[str, str]:
+    """Writes the traceback of an unexpected error to a file. Returns a message for the user, and the file's path."""
     handle, log = tempfile.mkstemp(prefix="tallybook-bug-", suffix=".log")
     with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write("".join(traceback.format_exception(error)))
-    said = shortened(str(error).strip().partition("\n")[0], 500)
-    return f"this is a bug of Tallybook: {type(error).__name__}: {said}", log
+    first_line = shortened(str(error).strip().partition("\n")[0], 500)
+    return f"this is a bug of Tallybook: {type(error).__name__}: {first_line}", log
 
 
 _LONGEST_NAME = 200
-"""Of a suggestion; comparing longer texts would take minutes."""
+"""The longest name that is suggested: comparing longer texts would take minutes."""
 
 
 def did_you_mean(name: str, choices: Iterable[str], *, near_only: bool = False) -> str | None:
-    """A hint naming the nearest choice, else all of them when they are few; system columns only where near."""
-    known = sorted(choice for choice in set(choices) if len(choice) <= _LONGEST_NAME)
-    by_lower = {choice.lower(): choice for choice in known}
+    """Returns a hint that names the most similar choice; without one, all choices if they are few, except system
+    columns."""
+    names = sorted(choice for choice in set(choices) if len(choice) <= _LONGEST_NAME)
+    by_lower = {choice.lower(): choice for choice in names}
     near = difflib.get_close_matches(name[:_LONGEST_NAME].lower(), by_lower, n=1, cutoff=0.6)
     if near:
         return f"did you mean '{by_lower[near[0]]}'?"
-    listed = [choice for choice in known if not choice.startswith("_")]
+    listed = [choice for choice in names if not choice.startswith("_")]
     return "one of: " + ", ".join(listed) if 0 < len(listed) <= 12 and not near_only else None

@@ -65,7 +65,7 @@ def test_init_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["init", str(tmp_path)]) == 2
 
     assert everything(tmp_path) == before
-    assert "there is already datasets/sales.yaml, .gitignore in" in capsys.readouterr().err
+    assert "already contains datasets/sales.yaml, .gitignore" in capsys.readouterr().err
 
 
 def test_init_a_second_time_changes_nothing(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_init_inside_a_workspace_is_refused(tmp_path: Path, capsys: pytest.Captu
     assert main(["init", str(tmp_path)]) == 0
     assert main(["init", str(tmp_path / "inner")]) == 2
     assert not (tmp_path / "inner").exists()
-    assert "lies inside the workspace" in capsys.readouterr().err
+    assert "is inside the workspace" in capsys.readouterr().err
 
 
 def test_init_where_a_file_is_in_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,7 +80,7 @@ def test_a_workspace_is_renamed(
     said = tally(books, "period", "2026-01", "--close")
     assert said.code == 1 and "`tallybook store rename close`" in said.err
     assert tally(books, "store", "rename", "clos").code == 1
-    assert tally(books, "store", "rename", "close").out == "workspace 'close' of the store is 'month end' now\n"
+    assert tally(books, "store", "rename", "close").out == "workspace 'close' of the store is now called 'month end'\n"
     assert tally(books, "apply").out.startswith("nothing changed\nproject close v1: active")
     books.edit("tallybook.yaml", "name: month end", "name: budget")
     said = tally(books, "store", "join")

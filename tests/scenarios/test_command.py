@@ -96,6 +96,6 @@ def test_record_then_review_then_hold(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["test", "-w", str(folder)]) == 1
     assert "--record" in capsys.readouterr().out
     assert main(["test", "--record", "-w", str(folder)]) == 0
-    assert "recorded scenarios/one.yaml  Open: review what it expects now" in capsys.readouterr().out
+    assert "recorded scenarios/one.yaml  Open: review the expected rows" in capsys.readouterr().out
     assert main(["test", "-w", str(folder)]) == 0
     assert not (folder / ".tallybook").exists()

@@ -1,8 +1,8 @@
-"""The frame of the command line: the app commands add themselves to, and the options all of them have.
+"""The app that commands register with, and the options that all commands have.
 
-A new command is one file beside this one with `@app.command()`, and its name in `main.MODULES`. A command returns its
-exit code, or nothing for 0; it raises `TallybookError` for what is wrong. Heavy imports stand inside the commands, so
-that each pays for what it uses.
+A new command is a new file in this package with `@app.command()`, and its name in `main.MODULES`. A command calls
+`workspace.py`, prints, and returns its exit code, or nothing for 0. It raises `TallybookError` if something is wrong.
+Heavy imports are inside the commands, so that each command loads only what it uses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ app = typer.Typer(
 
 
 def _or_global(context: typer.Context, option: typer.CallbackParam, value: Any) -> Any:
-    """The option as given after the command, else as given before it."""
+    """Returns the value given after the command, else the one given before it."""
     return value or context.find_root().params.get(str(option.name))
 
 

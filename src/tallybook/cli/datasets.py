@@ -1,4 +1,4 @@
-"""`datasets`: what there is, in which versions, with which schema, and which run made it."""
+"""`tallybook datasets`: recorded datasets and their versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tallybook expr`: what an expression means."""
+"""`tallybook expr`: explains an expression."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def expr(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Check an expression and say what it means: its type, the functions it calls, the columns it reads."""
+    """Check an expression, and show its type, the functions it calls and the columns it reads."""
     from tallybook.documents.definitions import ExpressionMeaning
     from tallybook.project.explain import explain
     from tallybook.workspace import Workspace

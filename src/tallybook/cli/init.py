@@ -1,4 +1,4 @@
-"""`tallybook init`: a small workspace that validates, runs and has a test."""
+"""`tallybook init`: makes a small workspace that validates, runs and has a test."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tallybook.cli.screen import emit, say
 
 @app.command()
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to make it; by default here.")] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="The folder; by default the current one.")] = Path(),
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Make a small workspace to start from. Files that are there already are never overwritten."""
+    """Make a small workspace to start from. Existing files are never overwritten."""
     from tallybook.cli.scaffold import make_workspace
 
     target = workspace or folder

@@ -1,4 +1,4 @@
-"""`apply`, `activate` and `deactivate`: from files to versions, and from drafts to projects that count."""
+"""`tallybook apply`, `activate` and `deactivate`: record files as versions, and put projects into use."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def activate(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Make a valid project count: its runs write to their destinations, on a pinned input dataset version."""
+    """Put a valid project into use: its runs write to their destinations and read a pinned version of the input."""
     from tallybook.workspace import Workspace
 
     state = Workspace.open(workspace).activate(project, stay_pinned=stay_pinned)

@@ -1,4 +1,4 @@
-"""The entry point: runs a command and turns whatever happens into an exit code.
+"""The entry point: runs a command and returns its exit code.
 
 0 fine; 1 the user's project, data or test is wrong; 2 wrong usage; 3 a bug, with its traceback in a log file.
 """
@@ -13,7 +13,7 @@ import typer
 
 from tallybook.cli.app import app
 from tallybook.cli.screen import emit, finish, prepare, say, say_problems
-from tallybook.errors import ProblemError, RunError, TallybookError, UsageError, told_as_bug
+from tallybook.errors import ProblemError, RunError, TallybookError, UsageError, report_bug
 from tallybook.text import Marked
 
 MODULES = (
@@ -37,7 +37,7 @@ for _module in MODULES:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Runs the command line; the console script exits with what it returns."""
+    """Runs the command line and returns the exit code."""
     given = list(sys.argv[1:] if args is None else args)
     prepare()
     code = _run(given, as_json="--json" in given)
@@ -79,7 +79,7 @@ def _fail(error: TallybookError, as_json: bool) -> int:
 
 
 def _crash(error: Exception, as_json: bool) -> int:
-    message, log = told_as_bug(error)
+    message, log = report_bug(error)
     if as_json:
         from tallybook.documents.problems import ErrorDocument
 

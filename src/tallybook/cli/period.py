@@ -1,4 +1,4 @@
-"""`period`: what a period is, and its status: open, closed, locked, one way."""
+"""`tallybook period`: shows a period and its status, closes and locks it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def period(
     from tallybook.workspace import Workspace
 
     if close and lock:
-        raise UsageError("--close and --lock cannot both be given", "close it first, lock it later")
+        raise UsageError(
+            "--close and --lock cannot both be given", "close the period first; lock it with a second command"
+        )
     if identifier is None and (close or lock):
         raise UsageError("no period is given", f"tallybook period 2026-01 {'--close' if close else '--lock'}")
     opened = Workspace.open(workspace)
@@ -35,7 +37,7 @@ def period(
         for name, status in changed.periods.items():
             say(f"{name}  {status}")
         if not changed.periods:
-            say(f"every period of calendar {changed.calendar} is as the calendar has it: none was closed or locked")
+            say(f"no period of calendar {changed.calendar} was closed or locked")
         return
     if close or lock:
         state = opened.set_period_status(identifier, "closed" if close else "locked")

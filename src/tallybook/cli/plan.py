@@ -30,7 +30,7 @@ def plan(
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show versions, places, the schema after each operation and the outputs of a run. Writes nothing."""
+    """Show what a run would do: versions, locations, the schema after each operation, outputs. Writes nothing."""
     from tallybook.documents.plan import PlanDocument
     from tallybook.workspace import Workspace
 
@@ -45,7 +45,7 @@ def plan(
 
 
 def plan_lines(plan: PlanDocument) -> Iterator[str]:
-    """What people read of a plan."""
+    """Yields the lines that people read of a plan."""
     period = plan.period
     yield f"project {plan.project} v{plan.project_version} for {period.level} {period.identifier}"
     yield f"  {period.start_date} to {period.end_date}, as of {plan.as_of}"

@@ -1,4 +1,4 @@
-"""Progress of a run on a terminal: one line that says what is being done, gone when it is done."""
+"""Progress of a run on a terminal: one line, which is removed at the end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tallybook.engine.events import Event, StepStarted
 
 
 def show_progress(event: Event) -> None:
-    """Shows the operation that a run is at, as an observer of it."""
+    """Shows the current operation of a run. It is an observer of the run."""
     match event:
         case StepStarted(step):
             doing = "planning" if step.publishes is None else "computing and writing"

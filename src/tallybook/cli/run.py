@@ -1,4 +1,4 @@
-"""`tallybook run`: a project for one or more periods, with progress while it goes and a summary after."""
+"""`tallybook run`: runs a project for one or more periods, with progress and a summary."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def run(
     if retry is None and not period:
         raise UsageError("no period is given", f"tallybook run {project} --period 2026-01")
     if retry is not None and (period or as_of):
-        raise UsageError("a retry has the period and the date of its run", f"tallybook run --retry {retry}")
+        raise UsageError(
+            "--period and --as-of cannot be given with --retry: a retry uses those of its run",
+            f"tallybook run --retry {retry}",
+        )
     opened = Workspace.open(workspace)
     shared: dict[str, Any] = {"reopen_reason": reopen_reason, "again": again, "observers": () if json else _observers()}
     day = as_of.date() if as_of else None
@@ -70,13 +73,13 @@ def run(
                 _say_rows(opened.first_rows(result, show))
     except RunError as error:
         if not json and error.run_id is not None:
-            say(f"run {error.run_id} failed; `tallybook runs {error.run_id}` shows how far it came", error=True)
+            say(f"run {error.run_id} failed; `tallybook runs {error.run_id}` shows how far it got", error=True)
         if not json or not completed:
             raise
         emit(RunsUntilFailure.of(completed, error))
         return error.exit_code
     except KeyboardInterrupt:
-        say("cancelled; `tallybook runs --status cancelled` shows how far it came", error=True)
+        say("cancelled; `tallybook runs --status cancelled` shows how far it got", error=True)
         raise
     if json:
         emit(CompletedRuns(runs=tuple(completed)))
@@ -110,7 +113,7 @@ def _say_rows(outputs: Iterable[tuple[int, list[str]]]) -> None:
 
 
 def _observers() -> Sequence[Observer]:
-    """Progress on standard error, when someone is watching."""
+    """Returns an observer that shows progress, if standard error is a terminal."""
     if not is_watched():
         return ()
     from tallybook.cli.progress import show_progress

@@ -1,4 +1,4 @@
-"""`runs` and `replay`: what was run, and the proof that it can be repeated."""
+"""`tallybook runs` and `replay`: lists and shows runs, and executes one again to compare the results."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ def runs(
 def _statuses(given: Sequence[str]) -> tuple[RunStatus, ...]:
     from tallybook.model.run import RunStatus
 
-    known = get_args(RunStatus)
+    statuses = get_args(RunStatus)
     for status in given:
-        if status not in known:
-            raise UsageError(f"'{status}' is not a status of a run", did_you_mean(status, known))
+        if status not in statuses:
+            raise UsageError(f"'{status}' is not a status of a run", did_you_mean(status, statuses))
     return cast(tuple[RunStatus, ...], tuple(given))
 
 
 def _line(run: Run, *, is_dead: bool = False) -> str:
-    """One run. The next command that writes to the store records a run whose process is gone as failed."""
+    """Returns the line of a run. A run whose process is gone is recorded as failed by the next command that writes."""
     status = f"{run.status}, but its process is gone" if is_dead else run.status
     sandbox = " (sandbox)" if run.sandbox else ""
     problem = f"  {run.problem['type']}: {run.problem['message']}" if run.problem else ""
@@ -75,7 +75,7 @@ def _say_details(details: RunDetailsDocument) -> None:
     say(_line(run, is_dead=details.dead))
     say(f"  as of {run.as_of}, attempt {run.attempt}, {run.owner}{_took(run)}")
     if run.reopen_reason:
-        say(f"  the period was closed; run again because: {run.reopen_reason}")
+        say(f"  the period was closed; the run was allowed because: {run.reopen_reason}")
     for use in snapshot.resolver_snapshots if isinstance(snapshot, Snapshot) else ():
         say(f"  reads {use.dataset_id} v{use.dataset_version}, table {use.table}")
         for location in use.locations:

@@ -11,7 +11,7 @@ from tallybook.project.load import find_root
 from tallybook.project.schema import settings_schema
 
 _SCHEMA, _SETTINGS_SCHEMA = "schema/tallybook.schema.json", "schema/settings.schema.json"
-_KINDS = ("datasets", "places", "projects", "scenarios")
+_FOLDERS = ("datasets", "locations", "projects", "scenarios")
 
 _SETTINGS = """\
 # The settings of this workspace. Everything but the name has a default.
@@ -19,7 +19,7 @@ name: {name}
 """
 
 _DATASETS = """\
-# What the rows look like. Where the rows of a month lie is the resolver's business.
+# The columns of a sale. The resolver in locations/files.yaml finds the file of a month.
 dataset:
   id: sales
   name: Sales
@@ -35,7 +35,7 @@ dataset:
       - {name: sold_on, type: date}
 """
 
-_PLACES = """\
+_LOCATIONS = """\
 # How to reach the files.
 datasource:
   id: files
@@ -43,7 +43,7 @@ datasource:
   options:
     path_prefix: data
 ---
-# Where the sales of a month lie: data/sales/2026-01.csv. A quarter reads its three months.
+# Finds the file of a month: data/sales/2026-01.csv. A run for a quarter reads its three months.
 resolver:
   id: monthly-files
   rules:
@@ -62,7 +62,7 @@ project:
   name: Close the sales of a month
   input_dataset_id: sales
 
-  # Named once, used as {{counted}} in any selector below.
+  # A name for a condition. Any selector below can use it as {{counted}}.
   selectors:
     counted: amount IS NOT NULL AND amount <> 0
 
@@ -129,20 +129,20 @@ S-6,AMER,,2026-01-30
 """
 
 _IGNORE = """\
-# What Tallybook keeps for itself, and what it wrote.
+# The files that Tallybook keeps for itself, and the outputs.
 .tallybook/
 out/
 """
 
 
 def make_workspace(folder: Path) -> list[str]:
-    """Writes every file, or none: one that exists already is a reason to stop."""
+    """Writes the files and returns their names. Writes nothing if one of them exists."""
     files = _files(folder.absolute().name)
     _refuse_inside(folder)
-    there = [name for name in files if (folder / name).exists()]
-    if there:
+    existing = [name for name in files if (folder / name).exists()]
+    if existing:
         raise UsageError(
-            f"nothing was made: there is already {', '.join(there)} in '{folder}'", "choose another folder"
+            f"nothing was made: '{folder}' already contains {', '.join(existing)}", "choose another folder"
         )
     for name, text in files.items():
         path = folder / name
@@ -156,19 +156,19 @@ def make_workspace(folder: Path) -> list[str]:
 
 
 def _refuse_inside(folder: Path) -> None:
-    """The files of a workspace inside another would belong to neither for sure."""
+    """Refuses a folder inside another workspace: that one would read the new files as its own."""
     try:
         outer = find_root(folder.absolute().parent)
     except UsageError:
         return
-    raise UsageError(f"'{folder}' lies inside the workspace '{outer}'", "choose a folder outside it")
+    raise UsageError(f"'{folder}' is inside the workspace '{outer}'", "choose a folder outside it")
 
 
 def _files(name: str) -> dict[str, str]:
     return {
         "tallybook.yaml": _bound(_SETTINGS.format(name=json.dumps(name or "workspace")), _SETTINGS_SCHEMA),
         "datasets/sales.yaml": _bound(_DATASETS, f"../{_SCHEMA}"),
-        "places/files.yaml": _bound(_PLACES, f"../{_SCHEMA}"),
+        "locations/files.yaml": _bound(_LOCATIONS, f"../{_SCHEMA}"),
         "projects/sales-close.yaml": _bound(_PROJECT, f"../{_SCHEMA}"),
         "scenarios/commission.yaml": _bound(_SCENARIO, f"../{_SCHEMA}"),
         "data/sales/2026-01.csv": _DATA,
@@ -180,11 +180,11 @@ def _files(name: str) -> dict[str, str]:
 
 
 def _bindings() -> dict[str, list[str]]:
-    return {_SCHEMA: [f"{kind}/**/*.yaml" for kind in _KINDS], _SETTINGS_SCHEMA: ["tallybook.yaml"]}
+    return {_SCHEMA: [f"{folder}/**/*.yaml" for folder in _FOLDERS], _SETTINGS_SCHEMA: ["tallybook.yaml"]}
 
 
 def _bound(text: str, schema: str) -> str:
-    """With the line that tells an editor which schema the file follows."""
+    """Returns the text of a YAML file with a first line that names its schema for editors."""
     return f"# yaml-language-server: $schema={schema}\n{text}"
 
 

@@ -1,4 +1,4 @@
-"""`tallybook schema`: the JSON Schema of the YAML, for editors."""
+"""`tallybook schema`: prints the JSON Schema of the YAML, for editors."""
 
 from __future__ import annotations
 

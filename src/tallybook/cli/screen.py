@@ -1,8 +1,7 @@
-"""The one place that prints: lines for people, or one JSON document.
+"""The only module that prints: lines for people, or one JSON document.
 
-Whatever text a line is made of, it stays one line and commands no terminal (`tallybook.text`). Colour is for terminals.
-A stream that cannot be written any more is written no more: the command goes on with its work, and `finish` says how
-that ended.
+A line stays one line and cannot control the terminal, whatever text it contains (`tallybook.text`). Only terminals get
+colour. When a stream can no longer be written, the command goes on with its work and `finish` reports the failure.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _STYLES: dict[Role, dict[str, object]] = {
     "faint": {"dim": True},
 }
 _ASCII = str.maketrans({"─": "-", "→": "->", "…": "..."})
-"""The signs of our own lines, for screens that have no others. Letters of users are spelled: `\\xe9`."""
+"""ASCII for the signs in our own lines, for terminals that cannot show them. Other text is escaped: `\\xe9`."""
 _CLEAR_LINE = "\r\x1b[2K"
 
 
@@ -61,7 +60,7 @@ def say_problems(problems: Iterable[Problem], *, error: bool = False) -> None:
 
 
 def say_progress(text: str) -> None:
-    """Shows what is being done on the last line of a terminal, in place of what was shown there before."""
+    """Replaces the last line of the terminal with a text that says what is being done."""
     columns = _terminal_columns()
     shown = printable(text)
     shown = shown if len(shown) < columns else f"{shown[: columns - 2]}…"
@@ -74,7 +73,7 @@ def clear_progress() -> None:
 
 
 def is_watched() -> bool:
-    """True if a person sees standard error, so that progress is worth showing."""
+    """True if standard error is a terminal, so that progress is worth showing."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
@@ -84,7 +83,7 @@ def counted(number: int, what: str) -> str:
 
 
 def prepare() -> None:
-    """Makes the streams spell characters that they cannot encode, and warnings of the log go through `say`."""
+    """Makes the streams escape characters that they cannot encode, and prints logged warnings with `say`."""
     logging.lastResort = _Warnings(logging.WARNING)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -92,9 +91,9 @@ def prepare() -> None:
 
 
 def finish() -> str | None:
-    """Writes what is still buffered; why standard output is incomplete, None if it is complete.
+    """Writes what is still buffered. Returns why standard output is incomplete, None if it is complete.
 
-    A reader that closed the pipe, such as `head`, has what it wanted.
+    A reader that closed the pipe, such as `head`, is no failure.
     """
     _write("stdout", "")
     _write("stderr", "")
@@ -106,14 +105,14 @@ _Name = Literal["stdout", "stderr"]
 
 
 class _Warnings(logging.Handler):
-    """Prints what is logged and no other handler takes."""
+    """Prints log records that have no other handler."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say(f"warning: {record.getMessage()}", error=True)
 
 
 class _Lost(io.TextIOBase):
-    """Stands for a stream that cannot be written any more."""
+    """Replaces a stream that can no longer be written; drops what is written to it."""
 
     def __init__(self, failure: OSError) -> None:
         self.failure = failure
@@ -144,7 +143,7 @@ def _has_signs(stream: TextIO) -> bool:
 
 
 def _give_up(stream: TextIO) -> None:
-    """Lets the stream's buffer run into nothing: Python would complain about it when the process ends."""
+    """Redirects the stream to nothing: Python would fail to flush it when the process ends."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, stream.fileno())
     os.close(nothing)
@@ -158,7 +157,7 @@ def _shown(part: str | Marked, coloured: bool) -> str:
 
 
 def _is_coloured(stream: TextIO | None) -> bool:
-    """Colour is for terminals whose user did not ask for none (https://no-color.org)."""
+    """True if the stream is a terminal and the user has not switched colour off (https://no-color.org)."""
     wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return wanted and stream is not None and stream.isatty()
 

@@ -1,4 +1,4 @@
-"""`store`: the metadata store itself."""
+"""`tallybook store`: upgrades the metadata store, and says which of its workspaces a folder is."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import typer
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
 from tallybook.cli.screen import emit, say
 
-store_app = typer.Typer(help="Look after the metadata store.")
+store_app = typer.Typer(help="Upgrade the metadata store, or say which of its workspaces this folder is.")
 app.add_typer(store_app, name="store")
 
 
 @store_app.command()
 def upgrade(workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
-    """Make or migrate the tables. SQLite stores do so by themselves."""
+    """Create or migrate the tables. SQLite stores are migrated automatically."""
     from tallybook.workspace import Workspace
 
     upgraded = Workspace.open(workspace).upgrade_store()
@@ -27,11 +27,11 @@ def upgrade(workspace: WorkspaceOption = None, json: JsonOption = False) -> None
 
 @store_app.command()
 def join(
-    new: Annotated[bool, typer.Option("--new", help="Begin a new workspace instead.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Add a new workspace instead.")] = False,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Make this folder the workspace of the store that has its name."""
+    """Use this folder as the workspace that has its name in the store."""
     from tallybook.workspace import Workspace
 
     joined = Workspace.open(workspace).join_store(new=new)
@@ -43,15 +43,15 @@ def join(
 
 @store_app.command()
 def rename(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="The name it has in the store.")],
+    old: Annotated[str, typer.Argument(metavar="OLD", help="The name that the workspace has in the store.")],
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Give a workspace of the store the name that is in tallybook.yaml now."""
+    """Rename a workspace of the store to the name in tallybook.yaml."""
     from tallybook.workspace import Workspace
 
     renamed = Workspace.open(workspace).rename_in_store(old)
     if json:
         emit(renamed)
     else:
-        say(f"workspace '{renamed.old}' of the store is '{renamed.workspace}' now")
+        say(f"workspace '{renamed.old}' of the store is now called '{renamed.workspace}'")

@@ -1,4 +1,4 @@
-"""`tallybook test`: the scenarios of the workspace."""
+"""`tallybook test`: runs the scenarios of the workspace."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def test(
     ] = "",
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit XML report.")] = None,
     record: Annotated[
-        bool, typer.Option("--record", help="Write what comes out into scenarios that expect nothing yet.")
+        bool, typer.Option("--record", help="Write the results into scenarios that expect nothing yet.")
     ] = False,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Run scenarios: given rows, a project and what must come out. No output is written anywhere."""
+    """Run scenarios: rows, a project, and the rows it must produce. No output is written."""
     from tallybook.documents.scenarios import TestReport
     from tallybook.scenarios.report import junit as junit_text
     from tallybook.scenarios.report import summary_text
@@ -59,7 +59,7 @@ def test(
         emit(TestReport.of(outcomes))
     else:
         for outcome in to_record:
-            say(f"recorded {outcome.case.file}  {outcome.case.name}: review what it expects now")
+            say(f"recorded {outcome.case.file}  {outcome.case.name}: review the expected rows")
         if outcomes:
             say()
         say(summary_text(outcomes, time.monotonic() - begun))
@@ -69,7 +69,7 @@ def test(
 
 
 def _refuse_unwritable(file: Path) -> None:
-    """Refuses a report that cannot be written before anything runs."""
+    """Raises UsageError if the report cannot be written, before anything runs."""
     try:
         file.open("a").close()
     except OSError as error:

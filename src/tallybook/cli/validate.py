@@ -1,4 +1,4 @@
-"""`tallybook validate`: every problem of the workspace, without Spark and without data."""
+"""`tallybook validate`: lists every problem of the workspace, without Spark and without data."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from tallybook.cli.screen import counted, emit, say, say_problems
 @app.command()
 def validate(
     projects: Annotated[
-        list[str] | None, typer.Argument(metavar="[PROJECT]…", help="Leave out what is wrong with other projects only.")
+        list[str] | None,
+        typer.Argument(metavar="[PROJECT]…", help="Leave out problems that concern other projects only."),
     ] = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Check the whole workspace and list every problem, with its place and what to do."""
+    """Check the whole workspace and list every problem, with its file and line and what to do."""
     with _not_collecting():
         from tallybook.documents.definitions import LINK_NOT_FOLLOWED, Validation
         from tallybook.workspace import Workspace
@@ -51,7 +52,8 @@ _LINKS_SHOWN = 10
 
 @contextmanager
 def _not_collecting() -> Iterator[None]:
-    """Trees and schemas live to the end of the command; looking for garbage among them takes a tenth of its time."""
+    """Switches the garbage collector off: trees and schemas live to the end of the command, and looking for garbage
+    among them takes a tenth of its time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -62,4 +64,4 @@ def _not_collecting() -> Iterator[None]:
 
 
 def _contents(counts: dict[str, int]) -> str:
-    return ", ".join(counted(number, what) for what, number in counts.items() if number) or "there is nothing in it yet"
+    return ", ".join(counted(number, what) for what, number in counts.items() if number) or "it has no definitions yet"

@@ -11,7 +11,7 @@ from typing import Literal
 
 from tallybook.engine.local import LocalEngine
 from tallybook.engine.session import get_session
-from tallybook.errors import Problem, ProblemError, TallybookError, told_as_bug
+from tallybook.errors import Problem, ProblemError, TallybookError, report_bug
 from tallybook.model.settings import SparkSettings
 from tallybook.scenarios.compare import Difference, compare, compare_error
 from tallybook.scenarios.load import Case
@@ -75,7 +75,7 @@ def judge(case: Case, engine: LocalEngine) -> Outcome:
     except TallybookError:
         raise
     except Exception as error:
-        message, log = told_as_bug(error)
+        message, log = report_bug(error)
         outcome = Outcome(
             case, "error", (case.part.problem((), "InternalError", message, f"the traceback is in {log}"),)
         )
