@@ -1,4 +1,4 @@
-"""Reference pages written from the registries, so that they say what the product does."""
+"""Writes the reference pages from the registries, so that they always match the product."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ _TITLES = {
 _NOTES = {
     "text": "Text is counted in Unicode code points and compared by them, case-sensitive.",
     "dates": "Timestamps are UTC. The examples are of a run for the period 2026-01.",
-    "conversions": "Nothing is converted unasked, and what cannot be converted fails the run.",
-    "aggregates": "They stand in `aggregate` and in the `aggregation` of `append`, and pass over NULLs. "
+    "conversions": "Values are never converted implicitly, and one that cannot be converted fails the run.",
+    "aggregates": "They are allowed in `aggregate` and in the `aggregation` of `append`, and skip NULLs. "
     "In the examples `amount` is 10.00, 20.50 and NULL in three rows.",
 }
 _EXPRESSIONS = {"expression", "on", "selector", "source_selector", "when"}
-"""The keys whose text is an expression of the language."""
+"""The keys whose value is an expression."""
 _TOLD_ELSEWHERE: dict[str, tuple[str, ...]] = {"scenario": ("Project", "Dataset", "Resolver", "FileRows")}
 _SCALARS = ("number", "true or false")
-"""Where text is due, these are taken for the text they are written as."""
+"""Types that a text key also accepts; their written form is the text."""
 _WORDS = {"integer": "number", "number": "number", "boolean": "true or false", "object": "mapping"}
 _WHEN = {"check": "before a run", "run": "during a run"}
 
 
 def functions_page() -> str:
-    """Every function and operator, family by family."""
+    """Returns the page of functions and operators, by family."""
     load_functions()
     every = list(dict.fromkeys(FUNCTIONS.values()))
     parts = [
         _GENERATED,
         "# Functions and operators",
-        "How they are put together is told in [Expressions](expressions.md). Names may be written in any case. A NULL "
-        "argument makes the result NULL where nothing else is said.",
+        "[Expressions](expressions.md) describes how to combine them. Names may be written in any case. A NULL "
+        "argument makes the result NULL unless stated otherwise.",
     ]
     for family in FAMILIES:
         rows = [_function_row(function) for function in every if function.family == family]
@@ -62,7 +62,7 @@ def functions_page() -> str:
 
 
 def problems_page() -> str:
-    """Every type of problem."""
+    """Returns the page of problem types."""
     rows = [
         (_code(type.name), _code(type.append_code or ""), _WHEN[type.when], type.meaning)
         for type in PROBLEM_TYPES.values()
@@ -70,21 +70,21 @@ def problems_page() -> str:
     parts = [
         _GENERATED,
         "# Problems",
-        "What can be wrong with a workspace or its data. Those found before a run are all reported at once by "
-        "`tallybook validate`; the code is the one of the append rules, given where an `append` is concerned.",
+        "The problems that a workspace or its data can have. Those found before a run are all reported at once by "
+        "`tallybook validate`; the code is that of the append rules, for problems of an `append`.",
         _table(("Type", "Code", "Found", "Meaning"), rows),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def filled(page: str, tables: Mapping[str, str]) -> str:
-    """A page with what stands between `<!-- table: NAME -->` and `<!-- end -->` written anew."""
+    """Returns a page with the text between `<!-- table: NAME -->` and `<!-- end -->` replaced by the tables."""
     marked = re.compile(r"(<!-- table: (\S+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
     return marked.sub(lambda found: f"{found[1]}\n{tables[found[2]]}\n\n", page)
 
 
 def key_tables() -> dict[str, str]:
-    """The keys of the settings, of every kind of document and of operations; and the sections of all operations."""
+    """Returns the tables of keys for settings, documents and operations, and the sections of all operations."""
     settings, definitions = settings_schema(), yaml_schema()
     known = definitions["$defs"]
     tables = {"settings": _Keys(settings["$defs"]).table(settings)}
@@ -97,7 +97,7 @@ def key_tables() -> dict[str, str]:
 
 
 def _shared_keys(known: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of what all operations have in common."""
+    """Returns the schema of the keys that all operations have."""
     schema: dict[str, Any] = known[next(iter(OPERATIONS.values())).__name__]
     shared = {key: value for key, value in schema["properties"].items() if key in Operation.model_fields}
     shared["type"] = shared["type"] | {"enum": list(OPERATIONS)}
@@ -114,11 +114,11 @@ def _operation_section(name: str, known: Mapping[str, Any]) -> str:
 
 @dataclass
 class _Keys:
-    """Collects the keys of a JSON Schema, those of nested mappings included, each with what can stand there."""
+    """Collects the keys of a JSON Schema, including nested ones, each with its possible values."""
 
     known: Mapping[str, Any]
     closed: Collection[str] = ()
-    """Definitions told elsewhere; one that was told is not told again."""
+    """Definitions that are described elsewhere, or already described."""
     rows: dict[str, tuple[list[str], str, str]] = field(default_factory=dict)
     told: set[str] = field(default_factory=set)
 
@@ -128,7 +128,7 @@ class _Keys:
         return _table(("Key", "Value", "Default", "Meaning"), rows) if rows else "It has no arguments."
 
     def _collect(self, schema: Mapping[str, Any], path: str) -> None:
-        """The keys of whatever mappings a value may be: itself, one of several, or the items of a list."""
+        """Yields the keys of the mappings that a value can be: itself, one of several, or the items of a list."""
         for choice in (*schema.get("oneOf", ()), *schema.get("anyOf", ())):
             if "required" not in choice:
                 self._collect(choice, path)
@@ -157,7 +157,7 @@ class _Keys:
 
 
 def _value(key: str, schema: Mapping[str, Any]) -> str:
-    """What can stand at a key, in words."""
+    """Describes the possible values of a key."""
     kind, choices = schema.get("type"), schema.get("anyOf") or schema.get("oneOf")
     if "enum" in schema or "const" in schema:
         return ", ".join(_code(each) for each in schema.get("enum", [schema.get("const")]))

@@ -124,7 +124,7 @@ def test_no_workspace_upwards(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["validate"]) == 2
-    assert "make a workspace with `tallybook init`" in capsys.readouterr().err
+    assert "create a workspace with `tallybook init`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("as_json", [False, True])

@@ -122,8 +122,8 @@ def test_expr_says_what_an_expression_means(sound: str, capsys: pytest.CaptureFi
         "type        string\n"
         "columns     amount        decimal(18,2)\n"
         "            rates.region  string\n"
-        "functions   IF(condition, value if true, value if not)  One of two values; a NULL condition counts as false. "
-        "Without the third argument: NULL.\n"
+        "functions   IF(condition, value if true, value if not)  The second argument if the condition is true, "
+        "else the third, or NULL without one. NULL counts as false.\n"
         "            a > b                                       True when the left comes after the right.\n"
     )
 

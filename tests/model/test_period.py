@@ -138,14 +138,14 @@ def test_a_week_across_two_months_divides_neither() -> None:
     across = {"identifier": "W05", "level": "week", "start_date": "2026-01-29", "end_date": "2026-02-04"}
     calendar = Calendar.model_validate({"id": "retail", "periods": (*WEEKS, across)})
     for month in ("P1", "P2"):
-        with pytest.raises(RunError, match="'W05' lies only partly inside"):
+        with pytest.raises(RunError, match="'W05' is only partly inside"):
             calendar.children(calendar.period(month), "week")
     with pytest.raises(RunError, match="no period of level 'month' that contains all of 'W05'"):
         calendar.containing(calendar.period("W05"), "month")
 
 
 def test_a_period_without_parts_is_an_error_not_nothing() -> None:
-    with pytest.raises(RunError, match="into periods of level 'week': there is none"):
+    with pytest.raises(RunError, match="into periods of level 'week': there are none"):
         LISTED.children(LISTED.period("P2"), "week")
 
 

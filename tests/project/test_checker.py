@@ -79,7 +79,7 @@ JOIN = """
 def test_join_aliases_are_seen_in_their_operation_only(of_operations: OfOperations) -> None:
     problems = of_operations(JOIN + '- {seq: 2, name: After, type: delete, selector: c.tier = "gold"}\n')
     assert [(problem.type, problem.seq, problem.message) for problem in problems] == [
-        ("ColumnNotFound", 2, "no table or alias 'c' is in sight here")
+        ("ColumnNotFound", 2, "there is no table or alias 'c' here")
     ]
 
 
@@ -449,14 +449,14 @@ def test_a_lookup_reads_what_a_project_registers_whatever_its_file(validate: Val
 
 @pytest.mark.parametrize("expression", ["amount * n.net", "amount * net_of_orders"])
 def test_a_lookup_into_what_the_project_itself_registers(validate: Validate, expression: str) -> None:
-    """It may stand there, for others; reading it would be a circle."""
+    """Other projects may use the lookup; the project that registers its table cannot."""
     writer = WRITER.replace("sales-orders", "looking").replace("_period, order_id, net", "id, net")
     looking = LOOKING.replace("order_id", "id")
     assert validate({"looking.yaml": looking, "writer.yaml": writer}) == []
     [problem] = validate({"looking.yaml": looking, "writer.yaml": writer.replace("amount * 0.9", expression)})
     assert (problem.type, problem.seq) == ("DatasetNotFound", 1)
     assert problem.message == "there is no dataset 'net-orders'; lookup 'n' reads it"
-    assert problem.hint == "project 'writer' registers it, and cannot do so before this one: a circle"
+    assert problem.hint == "the project registers it itself, so it cannot read it"
 
 
 def test_lookups_nobody_reads_make_no_circle(validate: Validate) -> None:

@@ -29,4 +29,4 @@ def test_credentials_of_object_stores(validate: Callable[..., list[Problem]], pr
 def test_credentials_without_a_use(validate: Callable[..., list[Problem]], document: str) -> None:
     (problem,) = validate({"s.yaml": document})
     assert (problem.type, problem.path) == ("InvalidArguments", "datasource.credential_ref")
-    assert "'credential_ref' has no use for" in problem.message
+    assert "'credential_ref' is not used for" in problem.message

@@ -65,12 +65,12 @@ def test_what_is_no_file_is_named_and_not_waited_for(root: Path, monkeypatch: py
         document = validate(root)
     assert said(document) == {
         "circle.yaml": "the file cannot be read: Too many levels of symbolic links",
-        "device.yaml": "this is a device, not a file",
-        "fifo.yaml": "this is a pipe, not a file",
+        "device.yaml": "this is a device, not a regular file",
+        "fifo.yaml": "this is a pipe, not a regular file",
         "gone.yaml": "the file cannot be read: No such file or directory",
-        "huge.yaml": "the file has 1000000.0 MB, and 2 MB is the most",
-        "socket.yaml": "this is a socket, not a file",
-        "terminal.yml": "this is a device, not a file",
+        "huge.yaml": "the file has 1000000.0 MB; the maximum is 2 MB",
+        "socket.yaml": "this is a socket, not a regular file",
+        "terminal.yml": "this is a device, not a regular file",
     }
     assert [warning["file"] for warning in document["warnings"]] == ["folder.yaml"]
     assert set(load_definitions(root).datasets) == {"good", "linked", "other"}
@@ -118,7 +118,7 @@ def test_a_folder_that_cannot_be_read_is_a_problem(unprivileged: Path) -> None:
     (problem,) = load_definitions(unprivileged).problems
     assert (problem.type, str(problem.place)) == ("InvalidYaml", "closed:1:1")
     assert problem.message == "the folder cannot be read: Permission denied"
-    assert problem.hint == "make it readable, or let its name begin with a dot"
+    assert problem.hint == "make it readable, or begin its name with a dot so that it is ignored"
 
 
 def test_a_file_that_goes_or_grows_while_it_is_read(root: Path) -> None:

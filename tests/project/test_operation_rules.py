@@ -224,4 +224,4 @@ def test_what_is_grouped_by_is_a_column(of_operations: OfOperations) -> None:
 
 def test_decimals_into_integers_are_told_to_round(of_operations: OfOperations) -> None:
     [problem] = of_operations(update("quantity", "amount * 2"))
-    assert problem.hint == "make it whole with ROUND(…)"
+    assert problem.hint == "round it to an integer with ROUND(…)"

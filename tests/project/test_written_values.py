@@ -85,8 +85,8 @@ WRONG = {
     "blank text": ('  name: ""\n', "'name' must not be empty"),
     "text for a list": ("  name: N\n  lookups: none\n", "'lookups' must be a list, but it is 'none'"),
     "text for a map": ("  name: N\n  main_table: t\n", "'main_table' must be a map of keys and values, but it is 't'"),
-    "a wrong choice": ("  name: N\n  status: on\n", "'on' is not possible for 'status'"),
-    "a wrong id": ("  name: N\n  resolver_id: a b\n", "'a b' is not possible for 'resolver_id'"),
+    "a wrong choice": ("  name: N\n  status: on\n", "'on' is not a valid value for 'status'"),
+    "a wrong id": ("  name: N\n  resolver_id: a b\n", "'a b' is not a valid value for 'resolver_id'"),
 }
 
 
@@ -167,7 +167,7 @@ UNKNOWN_KEYS = {
 @pytest.mark.parametrize("path", UNKNOWN_KEYS)
 def test_an_unknown_key_is_found_on_every_level_and_hides_nothing(path: str, validate: Validate) -> None:
     [problem] = validate({"wrong.yaml": UNKNOWN_KEYS[path]})
-    assert (problem.type, problem.path, problem.message) == ("UnknownKey", path, "the key 'x' is not known here")
+    assert (problem.type, problem.path, problem.message) == ("UnknownKey", path, "unknown key 'x'")
     assert problem.hint is not None
     assert problem.place is not None
     assert problem.place.text[problem.place.column - 1 :].startswith("x: 1")
@@ -176,7 +176,7 @@ def test_an_unknown_key_is_found_on_every_level_and_hides_nothing(path: str, val
 def test_a_comma_that_splits_a_type(validate: Validate) -> None:
     table = "{name: t, columns: [{name: a, type: decimal(18,2)}]}"
     first, second = validate({"wrong.yaml": f"dataset: {{id: d, name: D, main_table: {table}}}"})
-    assert first.hint == 'inside {…} a type with a comma goes in quotes: "decimal(18,2)"'
+    assert first.hint == 'inside {…}, put a type with a comma in quotes: "decimal(18,2)"'
     assert second.type == "UnknownKey"
 
 
@@ -199,4 +199,4 @@ def test_a_key_and_its_other_name_together(name: str, other: str, validate: Vali
     project = f"project: {{id: p, name: P, input_dataset_id: budgets, operations: [{operation}]}}"
     [problem] = validate({"wrong.yaml": project})
     assert (problem.type, problem.path) == ("InvalidArguments", f"project.operations[0].{other}")
-    assert problem.message == f"'{name}' and '{other}' are two names for the same"
+    assert problem.message == f"'{name}' and '{other}' are two names for the same key"

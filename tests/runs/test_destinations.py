@@ -199,13 +199,17 @@ def test_a_delta_table_read_as_parquet_is_an_input_like_any_other(books: Books) 
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        ("{location: out}", "{location: ./x/../out}", "the same place as"),
-        ("{location: 'out/{{period}}'}", "{location: 'out/{{ identifier }}'}", "the same place as"),
-        ("{location: {path: warehouse/t, format: delta}}", "{datasource_id: warehouse, table: t}", "the same place as"),
-        ("{location: out}", "{location: link}", "the same place as"),
-        ("{location: out}", "{location: 'out/{{period}}'}", "a folder inside the place of"),
-        ("{location: 'out/{{period}}/a.csv'}", "{location: out}", "a folder around the place of"),
-        ("{location: '{{dataset_id}}'}", "{location: sales}", "the same place as"),
+        ("{location: out}", "{location: ./x/../out}", "the same location as"),
+        ("{location: 'out/{{period}}'}", "{location: 'out/{{ identifier }}'}", "the same location as"),
+        (
+            "{location: {path: warehouse/t, format: delta}}",
+            "{datasource_id: warehouse, table: t}",
+            "the same location as",
+        ),
+        ("{location: out}", "{location: link}", "the same location as"),
+        ("{location: out}", "{location: 'out/{{period}}'}", "a folder inside the location of"),
+        ("{location: 'out/{{period}}/a.csv'}", "{location: out}", "a folder that contains the location of"),
+        ("{location: '{{dataset_id}}'}", "{location: sales}", "the same location as"),
     ],
 )
 def test_two_outputs_to_one_place_are_a_problem_of_the_checker(
@@ -239,7 +243,7 @@ def test_two_outputs_to_one_place_where_the_period_decides_it(books: Books) -> N
     probe(books, "{location: 'out/{{period}}'}", "{location: out/2026-02/x.csv}")
     books.open().plan("probe", "2026-01")
     assert refused(books, period="2026-02").message == (
-        "the output writes to a folder inside the place of operation 10 'Out 10'"
+        "the output writes to a folder inside the location of operation 10 'Out 10'"
     )
 
 

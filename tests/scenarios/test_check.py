@@ -105,14 +105,14 @@ def test_a_mistake_is_told_at_its_place(tmp_path: Path, scenario: str, type: str
 )
 def test_an_expectation_says_something(tmp_path: Path, expect: str, at: str) -> None:
     (problem,) = problems(tmp_path, rows("id: A", expect=f"  expect: {expect}\n"))
-    assert "say what is expected" in problem.message
+    assert "write what is expected" in problem.message
     assert told(problem)[0] == "InvalidArguments"
     assert told(problem)[1].startswith(at)
 
 
 def test_rows_that_are_always_there_are_no_expectation(tmp_path: Path) -> None:
     (problem,) = problems(tmp_path, rows("id: A", expect="  expect: {match: subset, rows: []}\n"))
-    assert problem.message == "'expect': at least no rows are always there: name some, or leave `match` out"
+    assert problem.message == "'expect': `match: subset` needs at least one row; add rows, or remove `match`"
 
 
 @pytest.mark.parametrize("expect", ["{rows: []}", "{row_count: 0}", "{working: {rows: []}}", "{error: , rows: []}"])

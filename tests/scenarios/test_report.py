@@ -90,5 +90,5 @@ def test_the_junit_form(tmp_path: Path, engine: LocalEngine) -> None:
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
     failure = suite[0].find("failure")
     assert failure is not None
-    assert failure.get("message") == "output 30 'Write' has 1 row; expected are 7"
+    assert failure.get("message") == "output 30 'Write' has 1 row, but the scenario expects 7"
     assert suite[1].find("failure") is None

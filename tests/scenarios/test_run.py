@@ -144,7 +144,7 @@ def test_another_error_than_the_expected_one_fails(judged: Judge) -> None:
     outcome = judged(given)
     assert outcome.status == "failed"
     assert outcome.differences[0].message == (
-        "EvaluationError in operation 1 is expected, but there is EvaluationError in operation 2"
+        "the scenario expects EvaluationError in operation 1, but got EvaluationError in operation 2"
     )
 
 

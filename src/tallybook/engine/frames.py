@@ -131,7 +131,7 @@ def dataset_of(name: str, frame: DataFrame) -> Dataset:
         if field.name not in RESERVED and field.name != POSITION
     )
     if not re.fullmatch(ID_PATTERN, name):
-        hint = "letters, digits, '.', '_' and '-', beginning with a letter or digit"
+        hint = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
         raise UsageError(f"'{name}' cannot be the name of a frame", hint)
     if not columns:
         raise UsageError(f"frame '{name}' has no column of its own", "give a frame with at least one business column")

@@ -1,4 +1,4 @@
-"""Infers and checks types from the registry. Tree in, typed tree and problems out; never raises for user mistakes."""
+"""Checks the types of an expression: takes a tree, returns a typed tree and problems. Mistakes of users never raise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INTEGER_RANGE = range(-(2**63), 2**63)
 
 @dataclass(frozen=True)
 class Typed:
-    """A checked expression: what `compile` needs, nothing of how it was written but the node it came from."""
+    """A checked expression: its type, and the node it was made from."""
 
     node: Node
     type: ColumnType
@@ -38,7 +38,7 @@ class TypedColumn(Typed):
 
 @dataclass(frozen=True)
 class TypedCast(Typed):
-    """The value of another type: a widening, or the bare NULL given one."""
+    """A value converted to a wider type, or a bare NULL that gets a type."""
 
     arg: Typed
 
@@ -64,7 +64,9 @@ class Checker:
         typed = self._check(node)
         if self.grouped is not None and not self._aggregates_seen and not self.problems:
             choices = ", ".join(function_names(aggregate=True))
-            self._report("InvalidAggregation", "the expression has no aggregate function", node, f"one of: {choices}")
+            self._report(
+                "InvalidAggregation", "the expression has no aggregate function", node, f"use one of: {choices}"
+            )
         return typed if not self.problems else None
 
     def _report(self, type: str, message: str, node: Node, hint: str | None = None) -> None:
@@ -79,7 +81,7 @@ class Checker:
             return self._call(node)
         if isinstance(node, Named):
             return self._named(node)
-        self._report("ExpressionParseError", "'*' is only for COUNT(*)", node)
+        self._report("ExpressionParseError", "only COUNT(*) takes a '*'", node)
         return None
 
     def _column(self, node: ColumnName) -> Typed | None:
@@ -94,7 +96,7 @@ class Checker:
                 "InvalidAggregation",
                 f"column '{found.column}' is neither grouped nor inside an aggregate function",
                 node,
-                f"wrap it, as in MAX_AGG({found.column}), or add it to group_by",
+                f"aggregate it, as in MAX_AGG({found.column}), or add it to `group_by`",
             )
             return None
         return TypedColumn(node, found.type, found)
@@ -103,15 +105,15 @@ class Checker:
         if node.body is None:
             self._report(
                 "ExpressionParseError",
-                f"'{{{{{node.name}}}}}' cannot stand here",
+                f"'{{{{{node.name}}}}}' cannot be used here",
                 node,
-                "named selectors are for `selector` and `source_selector`; write the condition itself",
+                "named selectors work only in `selector` and `source_selector`; write the condition itself",
             )
             return None
         before = len(self.problems)
         typed = self._check(node.body)
         if typed is not None and typed.type not in (BOOLEAN, NULL):
-            message = f"selector '{node.name}' is {typed.type}, not true or false"
+            message = f"selector '{node.name}' has type {typed.type}, but must be a condition"
             self._report("InvalidSelector", message, node.body, condition_hint(typed))
             typed = None
         self.problems[before:] = [inside_selector(problem, node) for problem in self.problems[before:]]
@@ -132,18 +134,18 @@ class Checker:
                 "InvalidAggregation",
                 f"{node.name} compares values within one row",
                 node,
-                f"over many rows it is {node.name}_AGG({node.args[0].span.text})",
+                f"to compare rows, write {node.name}_AGG({node.args[0].span.text})",
             )
             return None
         return self._apply(node, function)
 
     def _means_many_rows(self, node: Call) -> bool:
-        """MIN and MAX of a single value, where rows are summarised."""
+        """True for MIN or MAX of one value in an aggregation, where the user needs MIN_AGG or MAX_AGG."""
         lonely = node.name in ("MIN", "MAX") and len(node.args) == 1
         return lonely and self.grouped is not None and not self._inside_aggregate
 
     def _unknown(self, node: Call) -> None:
-        """Where rows are summarised and nothing inside does that, the unknown function was meant to."""
+        """Reports an unknown function: as an aggregate where one is needed and no argument aggregates."""
         aggregating = self.grouped is not None and not self._inside_aggregate and not _summarises(node)
         known = KNOWN_ELSEWHERE.get(node.name)
         function = find_function(known) if known else None
@@ -162,18 +164,18 @@ class Checker:
         if self.grouped is None:
             self._report(
                 "AggregateMisplaced",
-                f"{node.name} summarises many rows and cannot be used here",
+                f"{node.name} is an aggregate function and cannot be used here",
                 node,
-                "aggregate functions belong in `aggregate`, or in the `aggregation` of `append`"
+                "use aggregate functions in `aggregate`, or in the `aggregation` of `append`"
                 + (f"; within a row use {row_wise}(a, b)" if row_wise != node.name else ""),
             )
             return None
         if self._inside_aggregate:
             self._report(
                 "InvalidAggregation",
-                f"{node.name} stands inside another aggregate function",
+                f"{node.name} is nested inside another aggregate function",
                 node,
-                "summarise once: the inner value first, in an operation of its own",
+                "compute the inner value in an earlier operation, then aggregate its result",
             )
             return None
         self._aggregates_seen += 1
@@ -220,7 +222,7 @@ class Checker:
         if param.literal and not isinstance(arg, TypedLiteral):
             self._report(
                 "TypeMismatch",
-                f"{param.name} of {node.name} must be written out, which {_subject(arg)} is not",
+                f"{node.name} needs a literal for {param.name}, not {_subject(arg)}",
                 arg.node,
                 "convert text with TO_DATE(…)" if arg.type == STRING else f"write {function.signature}",
             )
@@ -267,7 +269,7 @@ def literal_type(value: object) -> ColumnType:
 
 
 def argument(typed: Typed) -> Argument:
-    """What a function's declaration may know of an argument."""
+    """Returns the type of an argument, and its value if it is a literal."""
     inner = typed
     while isinstance(inner, TypedCast):
         inner = inner.arg
@@ -275,7 +277,7 @@ def argument(typed: Typed) -> Argument:
 
 
 def common_type(args: Sequence[Argument]) -> ColumnType | None:
-    """The type all widen to: integer → decimal, date → timestamp, NULL → anything; None when there is none."""
+    """Returns the type that all arguments widen to: integer → decimal, date → timestamp, NULL → any; None if none."""
     present = [arg for arg in args if arg.type != NULL]
     kinds = {arg.type.kind for arg in present}
     if not present:
@@ -299,10 +301,10 @@ def _title(node: Call) -> str:
     return f"'{'-' if node.name == 'NEGATE' else node.name}'" if node.operator else node.name
 
 
-def _subject(typed: Typed) -> str:
-    """An argument in its own words, where they are few."""
+def _subject(typed: Typed, otherwise: str = "this value") -> str:
+    """The text of an argument if it is short, else another word for it."""
     text = typed.node.span.text
-    return text if 0 < len(text) <= 40 and "\n" not in text else "it"
+    return text if 0 < len(text) <= 40 and "\n" not in text else otherwise
 
 
 def _summarises(node: Node) -> bool:
@@ -311,9 +313,9 @@ def _summarises(node: Node) -> bool:
 
 
 def condition_hint(typed: Typed) -> str:
-    """What to write instead of a value where a condition is due."""
+    """Returns a hint for a value that is used where a condition is needed."""
     comparison = "> 0" if typed.type.is_number else "IS NOT NULL"
-    return f"write a condition, such as {_subject(typed)} {comparison}"
+    return f"write a condition, such as {_subject(typed, '…')} {comparison}"
 
 
 def _conversion_hint(typed: Typed, wanted: frozenset[str]) -> str | None:
@@ -321,7 +323,7 @@ def _conversion_hint(typed: Typed, wanted: frozenset[str]) -> str | None:
     if wanted == {"boolean"}:
         return condition_hint(typed)
     if actual.kind == "boolean" and "integer" in wanted:
-        return f"turn it into a number with IF({_subject(typed)}, 1, 0)"
+        return f"turn it into a number with IF({_subject(typed, '…')}, 1, 0)"
     if actual.kind == "string" and {"date", "decimal"} <= wanted:
         return "join text with CONCAT(a, b); convert it with TO_DECIMAL(…) or TO_DATE(…)"
     if actual.kind == "string" and "date" in wanted:
@@ -331,7 +333,7 @@ def _conversion_hint(typed: Typed, wanted: frozenset[str]) -> str | None:
     if actual.kind == "string" and "integer" in wanted:
         return "convert text with TO_INTEGER(…)"
     if actual.kind == "decimal" and "integer" in wanted:
-        return "make it whole with ROUND(…)"
+        return "round it to an integer with ROUND(…)"
     if actual.kind == "timestamp" and "date" in wanted:
         return "take the day with TO_DATE(…)"
     if "string" in wanted:

@@ -1,7 +1,7 @@
-"""Typed tree to Spark column. What the checker said a value is, it is.
+"""Compiles a typed tree to a Spark column of exactly the type that the checker inferred.
 
-A function's `build` yields exactly the type it promises; there is no cast to mend it afterwards, because every level
-of nesting counts: Spark Connect sends no expression of more than some fifty.
+A function's `build` returns exactly the type it declares. There is no corrective cast afterwards, because each cast is
+a level of nesting and Spark Connect cannot send expressions of more than about fifty levels.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tallybook.expressions.tree import quote
 from tallybook.model.columns import DATE, INTEGER, NULL, ColumnType
 
 SMALL = 12
-"""Expressions of so many parts are copied where a function needs them more than once."""
+"""An expression of at most this many parts is copied where a function needs it more than once."""
 
 FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 
@@ -44,7 +44,7 @@ def spark_type(type: ColumnType) -> T.DataType:
 
 
 def type_name(type: ColumnType) -> str:
-    """The type in SQL; `timestamp` alone would mean what a setting of the session says."""
+    """Returns the type in SQL. Plain `timestamp` would depend on a setting of the session."""
     return "timestamp_ltz" if type.kind == "timestamp" else spark_type(type).simpleString()
 
 
@@ -120,9 +120,9 @@ def _computed_once(
 
 
 def _in_calendar(date: Column) -> Column:
-    """Dates go from year 1 to 9999, as everywhere else; Spark would count on, and no reader of the rows could follow.
+    """Fails for a date outside the years 1 to 9999, which Spark would accept but Python and databases cannot hold.
 
-    The text that is no date says why, in the failure it makes.
+    Spark has no function that raises with a type, so an invalid text is cast to a date; the text gives the reason.
     """
     outside = (date < F.lit(FIRST_DAY).cast("date")) | (date > F.lit(LAST_DAY).cast("date"))
     said = F.concat(date.cast("string"), F.lit(", outside the years 1 to 9999,"))
@@ -130,12 +130,12 @@ def _in_calendar(date: Column) -> Column:
 
 
 def cast(column: Column, type: ColumnType) -> Column:
-    """The value at a type. Its name saves the six calls to the JVM that PySpark makes of a type's description."""
+    """Casts a column by the name of the type: PySpark makes six calls to the JVM for a type object."""
     return column if type == NULL else column.cast(type_name(type))
 
 
 def _literal(value: object, type: ColumnType) -> Column:
-    """Decimals travel as text, so that no digit depends on how a client sends numbers; small integers get 64 bits."""
+    """Returns a literal column. Decimals are sent as text, so that no client rounds them; integers get 64 bits."""
     if type.kind == "decimal":
         assert isinstance(value, int | Decimal)
         return cast(F.lit(format(value, "f") if isinstance(value, Decimal) else str(value)), type)

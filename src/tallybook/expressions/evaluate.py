@@ -1,4 +1,4 @@
-"""Typed tree to plain Python value, for expressions that read no rows. Gives what Spark gives, without starting it."""
+"""Evaluates a typed tree to a plain Python value, the same that Spark computes, for expressions that read no rows."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ class Evaluator:
     read: Callable[[Resolved], object]
 
     def value(self, typed: Typed) -> object:
-        """The value of a checked expression, None for NULL. What has no value, such as an overflow, is an
-        EvaluationError."""
+        """Returns the value of a checked expression, None for NULL. An overflow, for example, is an EvaluationError."""
         if isinstance(typed, TypedLiteral):
             return cast(typed.value, typed.type)
         if isinstance(typed, TypedColumn):

@@ -1,4 +1,4 @@
-"""How large an expression may be, and the problems that say it is larger."""
+"""Limits the size of expressions, and reports those that are too large."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ MAX_PARTS = 10_000
 seconds for so many, and for a few times as many it takes more memory than a small driver has."""
 MAX_CHOICES = 200_000
 """Literal choices of the IN lists of one expression."""
-_SMALLER = "put what it lists into a dataset and join that, or split it over several operations"
+_SMALLER = "move the listed values to a dataset and join it, or split the expression into several operations"
 
 
 def error(message: str, span: Span, hint: str | None = None) -> ProblemError:
-    """A text that is not an expression, or not one that can be evaluated."""
+    """Returns an ExpressionParseError at a span of the text."""
     return ProblemError([Problem("ExpressionParseError", message, hint, span.place)])
 
 
 def too_deep(span: Span) -> ProblemError:
-    """An expression with more levels than MAX_DEPTH."""
+    """Returns the error for an expression that is nested deeper than MAX_DEPTH."""
     return error(
         f"the expression is nested more than {MAX_DEPTH} levels deep",
         span,
-        "split it over several assignments, or use IN (…) or SWITCH for long alternatives",
+        "split it into several assignments, or use IN (…) or SWITCH for long alternatives",
     )
 
 
 @dataclass
 class Size:
-    """How large an expression has grown while it is read; raises the problem where it is too large."""
+    """Counts the parts of an expression while it is read; raises an error when there are too many."""
 
     what: str = "the expression"
     parts: int = 0

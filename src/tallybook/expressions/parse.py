@@ -1,4 +1,4 @@
-"""Text to tree. The only reader of expression text."""
+"""Parses the text of an expression into a tree. No other module reads expression text."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, S
 from tallybook.source import SourceText
 
 LONG_LIST = 20
-"""From so many literal choices on, the grammar reads those of an IN as one token."""
+"""An IN with more literal choices than this is read by the grammar as one token."""
 
 
 def parse(source: SourceText | str) -> Node:
-    """The tree of an expression; a ProblemError with an ExpressionParseError when it is not one."""
+    """Returns the tree of an expression; raises a ProblemError with an ExpressionParseError if the text is not one."""
     text = source if isinstance(source, SourceText) else SourceText(source)
     if not text.text.strip():
         raise error("the expression is empty", Span(text, 0, len(text.text)), "write a value, such as amount * 2")
@@ -62,7 +62,7 @@ def _column_part(written: str) -> str:
 
 
 class _Built(NamedTuple):
-    """What a rule was made into, and where it stands, parentheses included."""
+    """The result of a grammar rule, and its position in the text, parentheses included."""
 
     value: Any
     start_pos: int
@@ -73,7 +73,7 @@ _MEANING = {
     *("NAME", "QUOTED", "INTEGER", "DECIMAL", "STRING", "SELECTOR", "COMPARISON", "LITERALS"),
     *("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "AND_FUNCTION", "OR_FUNCTION"),
 }
-"""The tokens that say more than their rule does."""
+"""The tokens whose text matters; the others are implied by their rule."""
 
 
 _LITERAL = re.compile(
@@ -86,10 +86,10 @@ _NO_PARTS = ("arguments", "group")
 
 
 class _TreeBuilder(Transformer[Token, _Built]):
-    """Lark's tree to ours, bottom up.
+    """Converts Lark's tree to ours, bottom up.
 
-    Places come from the first and last token of a rule: Lark would note them for every rule an expression passes
-    through, and take as long again for that as for parsing.
+    Positions come from the first and last token of a rule. Lark could record them, but does so for every rule an
+    expression passes through, which takes as long as parsing itself.
     """
 
     def __init__(self, source: SourceText) -> None:
@@ -98,7 +98,7 @@ class _TreeBuilder(Transformer[Token, _Built]):
         self._size = Size()
 
     def __default__(self, data: str, children: list[Token | _Built], _meta: Meta) -> _Built:
-        """Every rule has a method; finding it here spares Lark a wrapper around each call."""
+        """Calls the method of a rule. Finding it here avoids a wrapper that Lark puts around each call."""
         start, end = children[0].start_pos, children[-1].end_pos
         assert start is not None and end is not None
         kept = [child.value for child in children if isinstance(child, _Built) or child.type in _MEANING]
@@ -214,7 +214,7 @@ class _TreeBuilder(Transformer[Token, _Built]):
     def on_selector(self, place: _Built, items: list[Token]) -> Node:
         name = str(items[0])[2:-2].strip()
         if not name:
-            raise error("'{{}}' names no selector", self._span(place), "write the name between: {{NAME}}")
+            raise error("'{{}}' contains no name", self._span(place), "write the name between the braces: {{NAME}}")
         return Named(name, span=self._span(place))
 
     def on_integer(self, place: _Built, items: Sequence[str]) -> Node:
@@ -229,9 +229,7 @@ class _TreeBuilder(Transformer[Token, _Built]):
 
     def _number(self, place: _Built, digits: str) -> str:
         if len(digits) > MAX_DIGITS:
-            raise error(
-                f"the number has {len(digits)} digits; at most {MAX_DIGITS} are kept exactly", self._span(place)
-            )
+            raise error(f"the number has {len(digits)} digits; the maximum is {MAX_DIGITS}", self._span(place))
         return digits
 
     def on_string(self, place: _Built, items: Sequence[str]) -> Node:

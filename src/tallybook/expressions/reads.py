@@ -1,4 +1,4 @@
-"""What a checked expression reads."""
+"""Finds the columns and tables that a checked expression reads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tallybook.expressions.scope import Resolved
 
 
 def columns_read(typed: Typed) -> Iterator[Resolved]:
-    """Every column, as often as it is read."""
+    """Yields every column that the expression reads, once for each time it is read."""
     if isinstance(typed, TypedColumn):
         yield typed.column
     elif isinstance(typed, TypedCast):
@@ -20,5 +20,5 @@ def columns_read(typed: Typed) -> Iterator[Resolved]:
 
 
 def tables_read(typed: Typed) -> set[str]:
-    """The lookups and aliases; the working rows themselves are none."""
+    """Returns the lookups and join aliases that the expression reads."""
     return {column.table for column in columns_read(typed) if column.table is not None}

@@ -1,8 +1,8 @@
-"""The one list of functions and operators. Parser hints, checker, compiler, docs and tests all read it.
+"""The registry of functions and operators. The checker, the compiler, the reference pages and the tests read it.
 
 A function is a declaration: name, parameters, result type, one line of meaning, an example that a test runs, how to
-build it on Spark, and how to compute it on plain values. Modules in `functions/` declare; importing this package's
-`functions` fills the list.
+build it on Spark, and how to compute it on plain values. The modules in
+`functions/` declare them; importing `functions` fills the registry.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Accepts:
 NUMBER = Accepts("a number", frozenset({"integer", "decimal"}), INTEGER)
 WHOLE = Accepts("an integer", frozenset({"integer"}), INTEGER)
 TEXT = Accepts("a string", frozenset({"string"}), STRING)
-TRUTH = Accepts("true or false", frozenset({"boolean"}), BOOLEAN)
+TRUTH = Accepts("a condition", frozenset({"boolean"}), BOOLEAN)
 DAY = Accepts("a date", frozenset({"date"}), DATE)
 DAY_OR_TIME = Accepts("a date or timestamp", frozenset({"date", "timestamp"}), DATE)
 ORDERED = Accepts(
@@ -56,21 +56,21 @@ class Param:
 
 @dataclass(frozen=True)
 class Argument:
-    """What the checker knows of an argument, and the compiler hands to `build`."""
+    """The type of an argument, and its value if it is a literal. The compiler passes it to `build`."""
 
     type: ColumnType
     literal: object = None
 
     @property
     def widened(self) -> ColumnType:
-        """The decimal a number counts as among decimals; an integer literal has its own digits, not all 19."""
+        """The decimal type of a number; an integer literal needs only its own digits, not all 19."""
         if self.type == INTEGER and isinstance(self.literal, int):
             return decimal(len(str(abs(self.literal))), 0)
         return INTEGER_AS_DECIMAL if self.type == INTEGER else self.type
 
 
 class Refusal(NamedTuple):
-    """Why arguments are wrong though each has a right type, and what to write instead."""
+    """The message and hint for arguments that are wrong although each has an accepted type."""
 
     message: str
     hint: str | None = None
@@ -110,8 +110,8 @@ class Function:
     example: tuple[str, str]
     build: Callable[..., Column]
     compute: Callable[..., object] | None = field(kw_only=True)
-    """The same on plain Python values, without Spark; None for an aggregate. It gets the values of the arguments, none
-    of them NULL; a `null_safe` function gets a function for each argument, which computes its value."""
+    """Computes the value from plain Python values, without Spark; None for an aggregate. It gets the values of the
+    arguments, none of them NULL. A `null_safe` function gets a function for each argument that computes its value."""
     aggregate: bool = False
     operator: bool = False
     aliases: tuple[str, ...] = ()
@@ -123,7 +123,7 @@ class Function:
     lazy: Container[int] = ()
     """Indices of the arguments that `build` gets as functions, because it may not need a column of each."""
     moves_dates: bool = False
-    """Whether a date it computes may be one outside the calendar, which fails the run."""
+    """True if it can compute a date outside the years 1 to 9999, which fails the run."""
 
 
 FUNCTIONS: dict[str, Function] = {}
@@ -170,11 +170,11 @@ KNOWN_ELSEWHERE = {
     "VLOOKUP": "alias.column of a lookup or join",
     "XLOOKUP": "alias.column of a lookup or join",
 }
-"""What to write for names that spreadsheets and SQL have: one of ours, or another way to say it."""
+"""What to write instead of functions of spreadsheets and SQL: the name of our function, or an expression."""
 
 
 def register(function: Function) -> Function:
-    """Adds to the list; the same name twice is a bug."""
+    """Adds a function to the registry; raises ValueError for a name that is already registered."""
     for name in (function.name, *function.aliases):
         if name in FUNCTIONS:
             raise ValueError(f"function {name} is declared twice")
@@ -183,7 +183,7 @@ def register(function: Function) -> Function:
 
 
 def params(*shape: Param, optional: Sequence[Param] = (), repeat: Param | None = None) -> Callable[[int], Shape | None]:
-    """The usual shapes: fixed parameters, then optional ones, or one repeated any number of times."""
+    """Returns the parameters of a usual function: fixed ones, then optional ones, or one that repeats."""
 
     def choose(count: int) -> Shape | None:
         if repeat is not None and count >= len(shape):
@@ -226,7 +226,7 @@ def find_function(name: str) -> Function | None:
 
 @cache
 def load_functions() -> None:
-    """Fills the list, once."""
+    """Fills the registry once."""
     from tallybook.expressions import functions
 
     functions.load()

@@ -10,12 +10,12 @@ from tallybook.expressions.tree import ColumnName
 from tallybook.model.columns import ALIASES, INTERNAL, UNKNOWN, ColumnType
 
 ANY_TABLE = ""
-"""The name of a table nobody knows: any table may be meant."""
+"""The name of a placeholder table that stands for any table."""
 
 
 @dataclass(frozen=True)
 class ScopeTable:
-    """A table in sight: the working dataset, a lookup, a join alias or an append source.
+    """A table that expressions can read: the working dataset, a lookup, a join alias or an append source.
 
     `hidden` columns can be read as `table.column` only: system columns of joined tables, which would otherwise
     make every bare `_labels` ambiguous. `joined` tells them from columns of the working rows themselves.
@@ -28,7 +28,7 @@ class ScopeTable:
     open: bool = False
     """Columns may be missing because an earlier operation could not be read: unknown names are not reported."""
     missing: Problem | None = None
-    """Why the table is not there, told where something reads it."""
+    """Why the table does not exist; reported where an expression reads it."""
 
     def type_of(self, column: str) -> ColumnType | None:
         name = ALIASES.get(column, column)
@@ -57,24 +57,24 @@ def joined_name(alias: str, column: str) -> str:
 
 @dataclass(frozen=True)
 class Scope:
-    """The tables in sight, the working one first."""
+    """The tables that an expression can read, the working dataset first."""
 
     tables: tuple[ScopeTable, ...]
 
     @classmethod
     def of_anything(cls) -> Scope:
-        """In which every table and column may exist, of a type nobody knows."""
+        """Returns a scope in which every table and column exists, with unknown types."""
         return cls((ScopeTable(ANY_TABLE, {}, open=True),))
 
     def with_table(self, table: ScopeTable) -> Scope:
         return Scope((*self.tables, table))
 
     def with_open_table(self, name: str) -> Scope:
-        """With a table that could not be found: nothing is said about its columns."""
+        """Adds a table that could not be found, so that no problem is reported for its columns."""
         return self.with_table(ScopeTable(name, {}, joined=True, open=True))
 
     def resolve(self, name: ColumnName) -> Resolved | Problem:
-        """The column meant, or the problem that says why none is: as a rule a ColumnNotFound."""
+        """Returns the column that a name refers to, or the problem if there is none: usually a ColumnNotFound."""
         if len(name.parts) == 1:
             return self._bare(name, name.parts[0])
         if len(name.parts) == 2:
@@ -88,7 +88,7 @@ class Scope:
             return _found(holders[0], lookup)
         if holders:
             choices = " or ".join(f"{table.name}.{column}" for table in holders)
-            return _not_found(name, f"column '{column}' is in several tables", f"write {choices}")
+            return _not_found(name, f"column '{column}' exists in several tables", f"write {choices}")
         if any(table.open for table in self.tables):
             return Resolved(None, lookup, UNKNOWN)
         missing = next((table.missing for table in self.tables if table.missing), None)
@@ -96,7 +96,7 @@ class Scope:
             return replace(missing, place=name.span.place)
         hint = did_you_mean(column, (known for table in self.tables for known in table.columns)) or ""
         if not hint.startswith("did you mean"):
-            hint = "; ".join(filter(None, [hint, f'a text is written "{column}"']))
+            hint = "; ".join(filter(None, [hint, f'for text, use quotes: "{column}"']))
         return _not_found(name, f"there is no column '{column}'", hint)
 
     def _qualified(self, name: ColumnName, table_name: str, column: str) -> Resolved | Problem:
@@ -105,7 +105,7 @@ class Scope:
             return Resolved(None, ALIASES.get(column, column), UNKNOWN)
         if table is None:
             hint = did_you_mean(table_name, (table.name for table in self.tables))
-            return _not_found(name, f"no table or alias '{table_name}' is in sight here", hint)
+            return _not_found(name, f"there is no table or alias '{table_name}' here", hint)
         if table.missing is not None:
             return replace(table.missing, place=name.span.place)
         if table.type_of(column) is None:

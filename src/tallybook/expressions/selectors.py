@@ -1,4 +1,4 @@
-"""Named selectors: puts the expression of each `{{NAME}}` in its place."""
+"""Replaces each `{{NAME}}` in a selector with the expression of that name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tallybook.source import SourceText
 
 
 def parse_selector(source: SourceText, selectors: Mapping[str, SourceText]) -> Node:
-    """The tree of a selector with every `{{NAME}}` replaced by the named expression, each with its own place."""
+    """Parses a selector and replaces every `{{NAME}}` with the named expression, which keeps its own position."""
     try:
         return _Expansion(selectors).expand(parse(source), ())
     except RecursionError:
@@ -21,7 +21,7 @@ def parse_selector(source: SourceText, selectors: Mapping[str, SourceText]) -> N
 
 
 def inside_selector(problem: Problem, use: Named) -> Problem:
-    """A problem of a named selector's text, with the selector as its path and the place that used it."""
+    """Adds the path of a named selector, and the place that uses it, to a problem of its text."""
     return problem.within(via=use.span.place, path=f"selectors.{use.name}")
 
 
@@ -31,7 +31,7 @@ def _is_long_list(node: Call) -> bool:
 
 
 class _Expansion:
-    """Puts named expressions in place of their names; selectors that double each other end in a problem."""
+    """Replaces names with their expressions; limits the total size, since selectors can multiply each other."""
 
     def __init__(self, selectors: Mapping[str, SourceText]) -> None:
         self._selectors = selectors
@@ -56,10 +56,10 @@ class _Expansion:
         if node.name in stack:
             circle = " → ".join([*stack[stack.index(node.name) :], node.name])
             hint = "write out the condition in one of them"
-            raise _problem("SelectorCycle", f"selectors use each other in a circle: {circle}", node.span, hint)
+            raise _problem("SelectorCycle", f"selectors refer to each other in a circle: {circle}", node.span, hint)
         if node.name not in self._selectors:
             hint = did_you_mean(node.name, self._selectors) or "define it under the project's `selectors`"
-            raise _problem("UnknownSelector", f"no selector is named '{node.name}'", node.span, hint)
+            raise _problem("UnknownSelector", f"there is no selector '{node.name}'", node.span, hint)
         if len(stack) >= MAX_DEPTH:
             raise too_deep(node.span)
         try:

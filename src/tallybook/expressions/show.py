@@ -1,4 +1,4 @@
-"""Tree to text, with only the parentheses that are needed: `parse(show(tree)) == tree`."""
+"""Writes a tree as text, with only the parentheses that are needed: `parse(show(tree)) == tree`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _show(node: Node) -> tuple[str, _Level]:
 
 
 def _at(node: Node, level: _Level) -> str:
-    """The node where at least `level` is wanted: in parentheses when it is looser."""
+    """Writes a node, in parentheses if it binds less tightly than `level`."""
     text, own = _show(node)
     return text if own >= level else f"({text})"
 

@@ -1,4 +1,4 @@
-"""What is wrong with text that is no expression, in the words of the one who wrote it."""
+"""Turns a syntax error of the parser into a problem with a message and a hint for the user."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Finding = tuple[str, str | None]
 """A message and a hint."""
 
 _QUOTES = "use straight quotes: \"text\" or 'text'"
-_SELECTOR = "a named selector is written {{NAME}}"
-_PLAIN_NUMBER = "numbers are written with a point and nothing else: 1000.50"
+_SELECTOR = "write a named selector as {{NAME}}"
+_PLAIN_NUMBER = "write numbers with digits and a decimal point only: 1000.50"
 _CHARACTERS: dict[str, str] = {
     "&&": "combine conditions with AND",
     "||": "combine conditions with OR; join text with CONCAT(a, b)",
@@ -25,7 +25,7 @@ _CHARACTERS: dict[str, str] = {
     "!": "write NOT condition, or <> for 'not equal'",
     "~": "write NOT condition",
     ";": "separate arguments with a comma",
-    "[": "write columns as table.column, odd names in backquotes: `Order Amount`",
+    "[": "write columns as table.column, and names with spaces in backquotes: `Order Amount`",
     "{": _SELECTOR,
     "}": _SELECTOR,
     "“": _QUOTES,
@@ -33,11 +33,11 @@ _CHARACTERS: dict[str, str] = {
     "„": _QUOTES,
     "‘": _QUOTES,
     "’": _QUOTES,
-    ".": "a number has a digit before its point: 0.5",
+    ".": "write a digit before the decimal point: 0.5",
     "$": _PLAIN_NUMBER,
     "€": _PLAIN_NUMBER,
     "£": _PLAIN_NUMBER,
-    "\\": 'a backslash has a meaning only between quotes: "a \\" b"',
+    "\\": 'use a backslash only inside quotes: "a \\" b"',
 }
 _KEYWORDS = {"or", "and", "not", "in", "between", "like", "is", "null", "true", "false"}
 _OTHER_LANGUAGES = {"CASE", "WHEN", "THEN", "ELSE", "ELSEIF", "END"}
@@ -46,7 +46,7 @@ _TEXTS = re.compile(r"\"(?:[^\"\\]|\\.|\"\")*(?:\"|\Z)|'(?:[^'\\]|\\.|'')*(?:'|\
 
 
 def syntax_problem(error: UnexpectedInput, source: SourceText) -> Problem:
-    """The problem behind the parser's complaint."""
+    """Returns the problem for a syntax error of the parser."""
     text = source.text
     if isinstance(error, UnexpectedCharacters):
         start, length = error.pos_in_stream or 0, 1
@@ -62,41 +62,46 @@ def syntax_problem(error: UnexpectedInput, source: SourceText) -> Problem:
 def _character(text: str, at: int) -> Finding:
     char = text[at]
     if char in "\"'":
-        return "a quote is opened and never closed", f"text ends with the quote it began with: {char}text{char}"
+        return "this quote is never closed", f"end the text with the same quote: {char}text{char}"
     if char == "`":
-        return "a backquote is opened and never closed", "odd column names go between backquotes: `Order Amount`"
+        return "this backquote is never closed", "end the column name with a backquote: `Order Amount`"
     if text.startswith("{{", at):
-        return "'{{' has no matching '}}'", _SELECTOR
+        return "unmatched '{{'", _SELECTOR
     return f"'{char}' is not expected here", _CHARACTERS.get(text[at : at + 2]) or _CHARACTERS.get(char)
 
 
 def _end(text: str) -> tuple[int, int, str, str | None]:
-    """Nothing more comes, though something should: where, how long, what, and what to do."""
+    """Describes an expression that ends too early: start, length, message and hint."""
     end = len(text.rstrip())
     last = _last_word(text[:end])
     at = end - len(last)
     if re.search(r"[0-9]\s*%$", text[:end]):
-        return at, 1, "a value is missing after '%'", "% is the remainder of a division; ten percent is 0.10"
+        return (
+            at,
+            1,
+            "a value is missing after '%'",
+            "% computes the remainder of a division; for ten percent write 0.10",
+        )
     pairs = re.findall(r"\b(?:BETWEEN|AND)\b", text, re.IGNORECASE)
     if pairs and pairs[-1].upper() == "BETWEEN" != last.upper():
-        return max(0, end - 1), 1, "the high end of BETWEEN is missing", "write value BETWEEN low AND high"
+        return max(0, end - 1), 1, "BETWEEN needs a second value", "write value BETWEEN low AND high"
     if last in ("+", "-", "*", "/", "%", "=", "==", "<>", "!=", "<", "<=", ">", ">=", ",") or last.lower() in _KEYWORDS:
-        return at, len(last), f"something is missing after '{last}'", None
+        return at, len(last), f"the expression ends after '{last}'", "add what is missing after it, or remove it"
     opened = _unclosed(text)
     if opened:
-        count = "" if len(opened) == 1 else f" (and {len(opened) - 1} more)"
-        return opened[-1], 1, f"a parenthesis is opened here and never closed{count}", "add the missing )"
-    return max(0, end - 1), 1, "the expression ends too early", None
+        more = "" if len(opened) == 1 else f" (and {len(opened) - 1} more)"
+        return opened[-1], 1, f"this parenthesis is never closed{more}", "add the missing )"
+    return max(0, end - 1), 1, "the expression is incomplete", None
 
 
 def _last_word(text: str) -> str:
-    """The word, or the signs, that a text ends with. Read backwards: a search would begin anew at every character."""
+    """Returns the last word or symbols of a text. Reads backwards: a search would restart at every character."""
     found = re.match(r"\w+|[^\w\s]+", text[::-1])
     return found[0][::-1] if found else ""
 
 
 def _unclosed(text: str) -> list[int]:
-    """Where the parentheses stand that are opened and not closed, those in quotes apart."""
+    """Returns the positions of parentheses that are never closed, ignoring quoted text."""
     bare = _TEXTS.sub(lambda quoted: " " * len(quoted[0]), text)
     opened: list[int] = []
     for at, char in enumerate(bare):
@@ -111,7 +116,7 @@ def _token(token: Token, text: str, start: int) -> Finding:
     before = text[:start].rstrip()
     word = token.rstrip("( \t\r\n") or str(token)
     if token.type == "COMPARISON" and not before:
-        return f"an expression does not begin with '{token}'", f"leave out the '{token}'"
+        return f"an expression cannot begin with '{token}'", f"remove the '{token}'"
     if _wants_value(before):
         return f"a value is missing before '{word}'", _missing_hint(token, before)
     if word.lower() in _KEYWORDS:
@@ -120,16 +125,16 @@ def _token(token: Token, text: str, start: int) -> Finding:
 
 
 def _wants_value(before: str) -> bool:
-    """Text that ends where a value has to begin."""
+    """True if a value must follow the text."""
     ends_open = not before or before[-1] in "(,+-*/%=<>"
     return ends_open or bool(re.search(r"\b(?:AND|OR|NOT|LIKE|BETWEEN)$", before, re.IGNORECASE))
 
 
 def _missing_hint(token: Token, before: str) -> str | None:
     if token.type == "COMPARISON" and before.endswith("="):
-        return f"write {token}=" if token in ("<", ">") else "equality is written ="
+        return f"write {token}=" if token in ("<", ">") else "write a single =, as in a = b"
     if token == ")" and before.endswith(","):
-        return "the comma before it is too many"
+        return "remove the extra comma"
     if token.type == "STAR":
         return "only COUNT(*) takes a star"
     return _CHARACTERS["."] if token == "." else None
@@ -140,27 +145,27 @@ def _keyword_hint(word: str, before: str) -> str:
         return "write IS NULL or IS NOT NULL; compare other values with ="
     if word.lower() == "is":
         return "write value IS NULL, or value IS NOT NULL"
-    return "combine conditions with AND or OR; a column of that name goes in backquotes"
+    return "combine conditions with AND or OR; put a column of that name in backquotes"
 
 
 def _token_hint(token: Token, before: str) -> str | None:
     if str(token).upper() in _OTHER_LANGUAGES or _last_word(before).upper() in _OTHER_LANGUAGES:
-        return "choose with IF(condition, value, otherwise) or SWITCH(subject, value, result, …)"
+        return "use IF(condition, value, otherwise) or SWITCH(subject, value, result, …)"
     if re.search(r"\bIS$", before, re.IGNORECASE):
         return "write IS NULL or IS NOT NULL; compare other values with ="
     if re.search(r"\bIN$", before, re.IGNORECASE):
-        return 'the choices of IN stand in parentheses: IN ("a", "b")'
+        return 'put the choices of IN in parentheses: IN ("a", "b")'
     if token == ")":
-        return "there is one ) too many"
+        return "remove the extra )"
     if token == ",":
         opened = _unclosed(before)
         if opened and not re.search(r"\w\s*$", before[: opened[-1]]):
-            return "a parenthesis before it is not closed yet"
-        return f"a comma separates the arguments of a function; {_PLAIN_NUMBER}"
+            return "close the parenthesis before the comma"
+        return f"commas separate the arguments of a function; {_PLAIN_NUMBER}"
     if token.type == "NAME" and re.fullmatch(r"[eE][0-9]*", token) and before[-1:].isdigit():
         return _PLAIN_NUMBER
     if token.type in _VALUE:
-        return "an operator or a comma is missing before it"
+        return "add an operator or a comma before it"
     if token.type == "COMPARISON":
         return "combine comparisons with AND: a < b AND b < c, or use BETWEEN"
     return None

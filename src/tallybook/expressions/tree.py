@@ -1,4 +1,4 @@
-"""The expression tree: frozen nodes, each knowing where it stands in the source. Equality ignores places."""
+"""The expression tree: frozen nodes, each with its position in the source. Equality ignores positions."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Named(Node):
 
 
 def quote(name: str) -> str:
-    """A name in backquotes, in an expression or in SQL: it means itself, whatever characters it has."""
+    """Quotes a name with backquotes, for an expression or for SQL, so that it may contain any character."""
     return "`" + name.replace("`", "``") + "`"
 
 

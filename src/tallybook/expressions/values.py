@@ -1,7 +1,7 @@
-"""Values of the language as plain Python values: what a cast, a rounding or a conversion makes of one.
+"""Casts, rounds and converts values of the language as plain Python values.
 
 An integer is an `int` of 64 bits, a decimal a `Decimal` with the scale of its type, a date a `date`, a timestamp a
-`datetime` in UTC, and NULL is None. What has no value raises ValueError or ArithmeticError with the reason.
+`datetime` in UTC, and NULL is None. What cannot be computed raises ValueError or ArithmeticError with the reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EXACT = Context(prec=200, rounding=ROUND_HALF_UP, Emax=MAX_EMAX, Emin=MIN_EMIN, 
 """Sums, products and remainders of decimals have fewer than 200 digits, so in this context they are exact."""
 _INTEGERS = range(-(2**63), 2**63)
 _QUOTIENT_SCALE = MAX_PRECISION + 1
-"""Spark rounds a quotient to so many digits first, and then to those of its type."""
+"""Spark first rounds a quotient to this scale, and then to the scale of its type."""
 _BLANKS = "".join(map(chr, range(33)))
 _INTEGER_TEXT = re.compile(r"[+-]?[0-9]+")
 _DECIMAL_TEXT = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,9})?")
@@ -26,7 +26,7 @@ _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 
 
 def cast(value: Any, type: ColumnType) -> Any:
-    """The value as one of the type: an integer widened to a decimal, a date to the midnight it begins with."""
+    """Converts a value to a type: an integer to a decimal, a date to a timestamp at midnight."""
     if value is None:
         return None
     if type.kind == "decimal":
@@ -49,7 +49,7 @@ def whole(number: int | Decimal) -> int:
     """The number without its fraction, if 64 bits hold it."""
     integer = int(number)
     if integer not in _INTEGERS:
-        raise OverflowError(f"{integer} is not an integer of 64 bits")
+        raise OverflowError(f"{integer} does not fit in a 64-bit integer")
     return integer
 
 
@@ -71,7 +71,7 @@ def integer_from_text(text: str) -> int:
         raise ValueError(f"'{text}' is not an integer")
     digits = stripped.lstrip("+-").lstrip("0") or "0"
     if len(digits) > MAX_PRECISION:
-        raise OverflowError(f"'{text}' is not an integer of 64 bits")
+        raise OverflowError(f"'{text}' does not fit in a 64-bit integer")
     return whole(-int(digits) if stripped.startswith("-") else int(digits))
 
 
@@ -88,7 +88,7 @@ def decimal_from_text(text: str) -> Decimal:
 
 
 def text_of(value: object) -> str:
-    """A value as text: decimals with all their digits, moments without the zeros that end their seconds."""
+    """Returns a value as text: decimals with all their digits, timestamps without trailing zeros."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
@@ -132,12 +132,12 @@ def last_day_of_month(day: date) -> date:
 
 
 def upper(text: str) -> str:
-    """The text in capitals, with those of the Unicode version that Spark has."""
+    """Returns the text in upper case, by the Unicode version of Spark."""
     return text.translate(_NEW_CAPITALS).upper()
 
 
 def lower(text: str) -> str:
-    """The text in small letters, with those of the Unicode version that Spark has."""
+    """Returns the text in lower case, by the Unicode version of Spark."""
     return text.translate(_NEW_SMALL).lower()
 
 

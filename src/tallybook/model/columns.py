@@ -34,7 +34,7 @@ class ColumnType:
             return cls(text)
         match = _DECIMAL.match(text)
         if not match:
-            raise ValueError(f"'{text}' is not a type; one of: {', '.join(KINDS)}, decimal(p,s)")
+            raise ValueError(f"'{text}' is not a type; use one of: {', '.join(KINDS)}, decimal(p,s)")
         return decimal(int(match[1]), int(match[2]))
 
     @property
@@ -76,7 +76,7 @@ class ColumnType:
 def decimal(precision: int, scale: int) -> ColumnType:
     """decimal(p,s), refused when it is not a type: 1 ≤ p ≤ 38 and 0 ≤ s ≤ p."""
     if not 1 <= precision <= MAX_PRECISION or not 0 <= scale <= precision:
-        raise ValueError(f"'decimal({precision},{scale})' is not a type: at most 38 digits, scale within them")
+        raise ValueError(f"'decimal({precision},{scale})' is not a type: it has at most 38 digits, the scale included")
     return ColumnType("decimal", precision, scale)
 
 
@@ -176,5 +176,5 @@ def why_reserved(name: str) -> str | None:
     return (
         f"'{name}' is a system column"
         if name == system
-        else f"'{name}' differs from the system column '{system}' by case only"
+        else f"'{name}' differs from the system column '{system}' only by case"
     )

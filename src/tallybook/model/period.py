@@ -162,7 +162,7 @@ class Calendar(Entity):
         found = self._overlapping(level, period)
         across = [child.identifier for child in found if not period.contains(child)]
         if across or not found:
-            reason = f"'{across[0]}' lies only partly inside" if across else "there is none"
+            reason = f"'{across[0]}' is only partly inside it" if across else "there are none"
             raise fail(
                 "PeriodNotFound",
                 f"calendar '{self.id}' cannot divide {period.level} '{period.identifier}' into periods of level "

@@ -20,7 +20,7 @@ WorkspaceName = Annotated[Text, StringConstraints(min_length=1, max_length=100),
 
 
 class SparkSettings(Entity):
-    """How to get a Spark session where none is active."""
+    """How to start a Spark session if none is active."""
 
     master: NonEmpty | None = None
     remote: NonEmpty | None = None

@@ -89,7 +89,7 @@ class Append(Operation, type="append"):
         if self.selector is not None:
             binding.report(
                 "InvalidArguments",
-                "a selector has no meaning on append",
+                "append does not take a selector",
                 "selector",
                 hint="filter the incoming rows with `source_selector`",
             )
@@ -133,7 +133,7 @@ def _check_alignment(
             "ColumnMismatch",
             f"the rows to append have columns the working dataset does not have: {names}",
             *places.get(extra[0], SOURCE),
-            hint=nearest or "create them with an update before, or leave them out with `aggregation`",
+            hint=nearest or "create the columns with an earlier update, or leave them out with `aggregation`",
         )
     for name, type in incoming.items():
         target = working.get(name, UNKNOWN)

@@ -84,7 +84,7 @@ class Binding:
         if typed is None:
             return None
         if typed.type not in (BOOLEAN, NULL):
-            message = f"the condition is {typed.type}, not true or false"
+            message = f"the condition has type {typed.type}, but must be true or false"
             place = source.at(0, len(source.text))
             self.note(Problem("InvalidSelector", message, condition_hint(typed), place), *path)
             return None
@@ -127,10 +127,10 @@ def type_of_new_column(binding: Binding, column: str, value: Typed | None, *path
         return value.type
     binding.report(
         "TypeMismatch",
-        f"NULL alone does not say what type the new column '{column}' has",
+        f"the new column '{column}' needs a type, and NULL alone has none",
         *path,
         "expression",
-        hint="say the type: TO_STRING(NULL), TO_DECIMAL(NULL), …",
+        hint="write the type: TO_STRING(NULL), TO_DECIMAL(NULL), …",
     )
     return UNKNOWN
 
@@ -143,18 +143,18 @@ def check_column_name(binding: Binding, name: str, *path: str | int, settable: C
             "InvalidColumnName",
             f"'{name}' is not a column name",
             *path,
-            hint="letters, digits and _, not beginning with a digit",
+            hint="use letters, digits and _, and do not begin with a digit",
         )
         return False
     if name not in settable and (reason := why_reserved(name)):
-        hint = f"only {', '.join(settable)} can; choose another name" if settable else "choose another name"
+        hint = f"only {', '.join(settable)} can be set; choose another name" if settable else "choose another name"
         binding.report("SystemColumn", f"{reason} and cannot be set", *path, hint=hint)
         return False
     known = binding.before.columns
     twin = None if name in known else next((other for other in known if folded(other) == folded(name)), None)
     if twin is not None:
         binding.report(
-            "DuplicateColumn", f"'{name}' differs from column '{twin}' by case only", *path, hint=f"write '{twin}'"
+            "DuplicateColumn", f"'{name}' differs from column '{twin}' only by case", *path, hint=f"write '{twin}'"
         )
         return False
     return True
@@ -167,7 +167,7 @@ def why_not_assignable(value: ColumnType, target: ColumnType) -> tuple[str, str 
     if (value.kind, target.kind) == ("date", "timestamp"):
         return None
     hint = {
-        ("decimal", "integer"): "make it whole with ROUND(…)",
+        ("decimal", "integer"): "round it to an integer with ROUND(…)",
         ("string", "integer"): "convert it with TO_INTEGER(…)",
         ("string", "decimal"): "convert it with TO_DECIMAL(…)",
         ("string", "date"): "convert it with TO_DATE(…)",

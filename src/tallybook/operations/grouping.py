@@ -79,7 +79,7 @@ def bind_grouping(grouping: Grouping, scope: Scope, binding: Binding, *path: str
         typed = binding.expression(aggregation.expression, scope, *here, "expression", grouped=grouped)
         name = aggregation.column
         if folded(name) in seen or name in {key.column for key in keys}:
-            what = "is computed twice" if folded(name) in seen else "is grouped by and computed"
+            what = "is computed twice" if folded(name) in seen else "is both grouped by and computed"
             binding.report("DuplicateColumn", f"column '{name}' {what}", *here, "column", hint="choose another name")
             continue
         seen.add(folded(name))
@@ -115,7 +115,7 @@ def _bind_keys(names: Sequence[str], scope: Scope, binding: Binding, *path: str 
         elif found.table is not None:
             binding.report(
                 "ColumnNotFound",
-                f"'{name}' is read from '{found.table}' and is no column of the rows, so a summary row cannot carry it",
+                f"'{name}' belongs to '{found.table}', not to the working rows, so a summary row cannot have it",
                 *here,
                 hint="copy it into a column with an update first, then group by that column",
             )

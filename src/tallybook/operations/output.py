@@ -110,7 +110,7 @@ def _checked_name(name: str | None, binding: Binding) -> str | None:
         f"'{name}' cannot be the id of a dataset" if name.strip() else "the name of the dataset is empty",
         "arguments",
         "register_as_dataset",
-        hint="letters, digits, '.', '_' and '-', beginning with a letter or digit",
+        hint="use letters, digits, '.', '_' and '-', and begin with a letter or digit",
     )
     return None
 
@@ -129,7 +129,10 @@ def _check_destination(destination: Destination, binding: Binding) -> None:
     elif by_table and (destination.datasource_id is None or destination.table is None):
         missing = "table" if destination.table is None else "datasource_id"
         binding.report(
-            "InvalidDestination", f"the destination lacks `{missing}`", *path, hint="or write {location: …} alone"
+            "InvalidDestination",
+            f"the destination has no `{missing}`",
+            *path,
+            hint=f"add `{missing}`, or write {{location: …}} alone",
         )
     if destination.table is not None and not destination.table.strip():
         binding.report("InvalidDestination", "the name of the table is blank", *path, "table", hint="name a table")
@@ -151,8 +154,8 @@ def _projection(args: OutputArguments, binding: Binding) -> tuple[Sequence[str],
         )
     if args.columns is not None:
         if not args.columns:
-            hint = "name some, or leave the key out to write all"
-            binding.report("ColumnProjectionError", "`columns` names no column", "arguments", "columns", hint=hint)
+            hint = "name columns, or remove the key to write all of them"
+            binding.report("ColumnProjectionError", "`columns` is empty", "arguments", "columns", hint=hint)
         named = _known_columns(args.columns, "columns", binding)
         return named, named
     excluded = _known_columns(args.exclude_columns or (), "exclude_columns", binding)
@@ -178,7 +181,7 @@ def _known_columns(names: tuple[str, ...], key: str, binding: Binding) -> list[s
             message = f"the working dataset has no column '{written}'"
             hint = did_you_mean(name, known)
             if name.partition(".")[0] in binding.before.lookups:
-                hint = "columns of lookups are not written; copy it into a column with an update first"
+                hint = "an output cannot write lookup columns; copy it into a column with an update first"
             binding.report("ColumnProjectionError", message, "arguments", key, index, hint=hint)
     return list(found.values())
 

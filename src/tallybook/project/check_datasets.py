@@ -42,13 +42,13 @@ def _check_table(table: Table, part: DocumentPart) -> Iterator[Problem]:
     for index, column in enumerate(table.columns):
         path = ("columns", index, "name")
         if reason := why_reserved(column.name):
-            hint = "every row has the system columns; leave it out, or choose another name"
+            hint = "every row has the system columns; remove it, or choose another name"
             yield part.problem(path, "SystemColumn", reason, hint)
         elif not re.fullmatch(IDENTIFIER_PATTERN, column.name):
-            hint = "letters, digits and _; the name it has in the data goes under `source`"
+            hint = "use letters, digits and _; write the name in the data under `source`"
             yield part.problem(path, "InvalidColumnName", f"'{column.name}' is not a column name", hint)
         elif folded(column.name) in seen:
-            message = f"column '{column.name}' is already there, perhaps in other case"
+            message = f"column '{column.name}' is defined twice; case does not make names different"
             yield part.problem(path, "DuplicateColumn", message, "choose another name")
         seen.add(folded(column.name))
     yield from _check_names_in_data(table, part)
@@ -69,14 +69,14 @@ def _check_names_in_data(table: Table, part: DocumentPart) -> Iterator[Problem]:
         twin = seen.setdefault(folded(name), name)
         system, reason = system_column(name), why_reserved(name)
         if folded(name) == _SPARKS_OWN:
-            message = f"Spark has a column '{_SPARKS_OWN}' of its own in every file"
+            message = f"Spark reserves the column name '{_SPARKS_OWN}'"
             yield part.problem(path, "InvalidColumnName", message, "rename the column in the data")
         elif path[-1] == "source" and reason is not None and name != system:
             yield part.problem(path, "SystemColumn", reason, f"write '{system}', or rename the column in the data")
         elif path[0] != "columns" and reason is not None and path[0] != _TEMPORAL_KEYS.get(system or ""):
             yield part.problem(path, "SystemColumn", reason, "choose another column")
         elif path[-1] != "name" and reason is None and twin != name:
-            message = f"'{name}' differs from '{twin}' by case only, and Spark cannot tell such columns apart"
+            message = f"'{name}' differs from '{twin}' only by case, and Spark cannot tell such columns apart"
             yield part.problem(path, "DuplicateColumn", message, "rename one of them in the data")
 
 

@@ -21,8 +21,8 @@ def _useless_credential(source: DataSource) -> tuple[str, str] | None:
     if source.uses_credential:
         return None
     if source.path_prefix is None:
-        return "'credential_ref' has no use for tables of the session's catalog", "leave it out and configure Spark"
+        return "'credential_ref' is not used for tables of the session's catalog", "remove it and configure Spark"
     return (
-        f"'credential_ref' has no use for files at '{source.path_prefix}'",
-        "it opens urls of s3, s3a, abfs and abfss; for others leave it out and configure Spark",
+        f"'credential_ref' is not used for files at '{source.path_prefix}'",
+        "it opens s3, s3a, abfs and abfss URLs; for others remove it and configure Spark",
     )

@@ -66,14 +66,14 @@ class Writes:
 
 
 _SHARED = {
-    "is": "the same place as",
-    "contains": "a folder around the place of",
-    "is inside": "a folder inside the place of",
+    "is": "the same location as",
+    "contains": "a folder that contains the location of",
+    "is inside": "a folder inside the location of",
 }
 
 
 def collision(later: Writes, earlier: Iterable[Writes]) -> Problem | None:
-    """Why an output cannot have its place, because of outputs before it; None if it can.
+    """Returns the problem of an output whose location collides with an earlier output; None if there is none.
 
     Rows may be added to what an earlier output wrote. Anything else would undo a part of the same run.
     """
@@ -83,9 +83,9 @@ def collision(later: Writes, earlier: Iterable[Writes]) -> Problem | None:
         if relation is None or (same and later.output.mode == "append"):
             continue
         of_other = f"operation {other.output.seq} '{other.output.name}'"
-        hint = "give each output a place of its own"
+        hint = "give each output its own location"
         if same and not later.source.is_one_file(later.area.name):
-            hint += "; or let this one add its rows with `mode: append`"
+            hint += ", or add the rows of this one with `mode: append`"
         return Problem("InvalidDestination", f"the output writes to {_SHARED[relation]} {of_other}", hint)
     return None
 
@@ -93,7 +93,7 @@ def collision(later: Writes, earlier: Iterable[Writes]) -> Problem | None:
 def _check_place(
     output: Publication, bound: BoundProject, checked: CheckResult, earlier: list[Writes]
 ) -> Iterator[Problem]:
-    """Why an output cannot write to its place, whatever the period. Adds it to the earlier ones."""
+    """Yields why an output cannot write to its location in any period, and adds it to the earlier ones."""
     destination, root, input = output.destination, checked.definitions.root, bound.input
     template = destination.location.path if destination.location is not None else destination.table or ""
     both = destination.table is not None and destination.location is not None
@@ -131,7 +131,7 @@ def _check_history(destination: Destination, here: DocumentPart, checked: CheckR
             () if destination.location is None else ("location",),
             "InvalidDestination",
             f"the output is registered as a dataset, but {source.type} keeps no older versions of its rows",
-            "write to a datasource of type delta or to a location with `format: delta`, or leave out "
+            "write to a datasource of type delta or to a location with `format: delta`, or remove "
             "`register_as_dataset`",
         )
 
@@ -141,10 +141,10 @@ def _check_registration(
 ) -> Iterator[Problem]:
     if name in checked.definitions.datasets:
         other = checked.definitions.datasets[name].part.place(("id",))
-        message = f"the dataset '{name}' is defined at {other} already"
+        message = f"the dataset '{name}' is already defined at {other}"
         yield entry.part.problem(path, "DuplicateId", message, "register under another name")
     elif not output.business_columns:
-        message = f"the dataset '{name}' would have system columns only"
+        message = f"the dataset '{name}' would have no columns except system columns"
         yield entry.part.problem(path, "InvalidSchema", message, "write at least one other column")
 
 

@@ -66,11 +66,13 @@ def _finds_all(entry: ProjectEntry, checked: CheckResult) -> bool:
 
 
 def _in_circle(problem: Problem, waited: Mapping[str, str]) -> Problem:
-    """Says of a dataset that is not there which project registers it, if that one is still to be checked."""
+    """Adds a hint to a missing dataset if a project that is checked later registers it."""
     maker = waited.get(problem.subject or "")
     if problem.type != "DatasetNotFound" or maker is None:
         return problem
-    return replace(problem, hint=f"project '{maker}' registers it, and cannot do so before this one: a circle")
+    if maker == problem.project:
+        return replace(problem, hint="the project registers it itself, so it cannot read it")
+    return replace(problem, hint=f"project '{maker}' registers it, but depends on this project: they form a circle")
 
 
 def _registers(entry: ProjectEntry) -> set[str]:

@@ -23,8 +23,8 @@ def check_resolvers(checked: CheckResult) -> Iterator[Problem]:
     for entry in checked.definitions.resolvers.values():
         resolver, part = entry.entity, entry.part
         if resolver.is_default and default is not None:
-            message = f"resolver '{default}' is the default already"
-            yield part.problem(("is_default",), "InvalidArguments", message, "only one can be")
+            message = f"resolver '{default}' is already the default"
+            yield part.problem(("is_default",), "InvalidArguments", message, "remove `is_default` from one of them")
         default = resolver.id if resolver.is_default else default
         for index, rule in enumerate(resolver.rules):
             here = part.below("rules", index)
@@ -48,5 +48,8 @@ def _check_when(when: str, part: DocumentPart) -> Iterator[Problem]:
     yield from (part.locate(problem, "when") for problem in checker.problems)
     if typed is not None and typed.type not in (BOOLEAN, NULL):
         yield part.problem(
-            ("when",), "InvalidSelector", f"`when` is {typed.type}, not true or false", condition_hint(typed)
+            ("when",),
+            "InvalidSelector",
+            f"`when` has type {typed.type}, but must be true or false",
+            condition_hint(typed),
         )

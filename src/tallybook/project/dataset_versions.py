@@ -55,7 +55,9 @@ class DatasetVersions:
         if ref.dataset_version not in known:
             choices = ", ".join(str(version) for version in sorted(known))
             message = f"dataset '{ref.dataset_id}' has no version {ref.dataset_version}"
-            return Problem("DatasetVersionNotFound", message, f"it has: {choices}; leave it out for the latest")
+            return Problem(
+                "DatasetVersionNotFound", message, f"it has: {choices}; leave `dataset_version` out to use the latest"
+            )
         return known[ref.dataset_version]
 
 

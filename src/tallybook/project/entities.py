@@ -132,11 +132,13 @@ def _unknown_key(details: ErrorDetails, type: Any, part: DocumentPart, path: Pat
     *above, key = details["loc"]
     first = next((name for name, other in OTHER_NAMES.items() if other == key), None)
     if first is not None and part.find((*path[:-1], first)) in part.document.nodes:
-        message = f"'{first}' and '{key}' are two names for the same"
+        message = f"'{first}' and '{key}' are two names for the same key"
         return _at(part, path, Problem("InvalidArguments", message, "keep one of them"), key=True)
     choices = _keys(_route(type, above).entity)
-    hint = did_you_mean(str(key), choices) or (f"one of: {', '.join(choices)}" if choices else "no key is allowed here")
-    return _at(part, path, Problem("UnknownKey", f"the key '{key}' is not known here", hint), key=True)
+    hint = did_you_mean(str(key), choices) or (
+        f"use one of: {', '.join(choices)}" if choices else "no key is allowed here"
+    )
+    return _at(part, path, Problem("UnknownKey", f"unknown key '{key}'", hint), key=True)
 
 
 def _at(part: DocumentPart, path: Sequence[str | int], problem: Problem, *, key: bool = False) -> Problem:
@@ -180,11 +182,11 @@ def _friendly(details: ErrorDetails) -> tuple[str, str | None]:
         return f"{what} must be {_EXPECTED[kind]}, but it is {found}", None
     if kind == "literal_error":
         choices = re.findall(r"'([^']+)'", str(context.get("expected", "")))
-        return f"'{value}' is not possible for {what}", did_you_mean(str(value), choices)
+        return f"'{value}' is not a valid value for {what}", did_you_mean(str(value), choices)
     if kind == "string_pattern_mismatch" and context.get("pattern") == NOT_BLANK:
         return f"{what} must not be blank", None
     if kind == "string_pattern_mismatch":
-        return f"'{value}' is not possible for {what}", _PATTERNS.get(str(context.get("pattern")))
+        return f"'{value}' is not a valid value for {what}", _PATTERNS.get(str(context.get("pattern")))
     if kind in ("string_too_short", "too_short"):
         return f"{what} must not be empty", None
     if kind in ("string_too_long", "too_long") and isinstance(value, str):
@@ -193,14 +195,14 @@ def _friendly(details: ErrorDetails) -> tuple[str, str | None]:
         return f"{what} must be at least {context.get('ge')}", None
     said = details["msg"].removeprefix("Value error, ")
     if kind == "column_type" and str(value).count("(") > str(value).count(")"):
-        return f"{what}: {said}", 'inside {…} a type with a comma goes in quotes: "decimal(18,2)"'
+        return f"{what}: {said}", 'inside {…}, put a type with a comma in quotes: "decimal(18,2)"'
     return said if kind in PROBLEM_TYPES else f"{what}: {said}", _HINTS.get(kind)
 
 
 _HINTS = {"InvalidSeq": "operations run in ascending seq, such as 10, 20, 30"}
 _PATTERNS = {
-    r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "an id has letters, digits, '.', '_' and '-', beginning with a letter or digit",
-    REFERENCE: "secrets are references: env:NAME or file:PATH",
+    r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "use letters, digits, '.', '_' and '-', and begin with a letter or digit",
+    REFERENCE: "write a reference to the secret: env:NAME or file:PATH",
 }
 
 

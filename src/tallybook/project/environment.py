@@ -46,8 +46,7 @@ def _replaced(entity: E, values: dict[str, object], prefix: str) -> E:
         details = error.errors()[0]
         name = f"{prefix}{str(details['loc'][0]).upper()}"
         raise UsageError(
-            f"the environment variable {name} has a value that is not possible: "
-            f"{details['msg'].removeprefix('Value error, ')}"
+            f"the environment variable {name} has an invalid value: {details['msg'].removeprefix('Value error, ')}"
         ) from None
 
 

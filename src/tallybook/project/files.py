@@ -50,15 +50,15 @@ def read_bytes(path: Path) -> bytes:
 
 def _refuse(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "no file")
-        raise UnreadableError(f"this is {kind}, not a file", "move it, or give it another name")
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "a special file")
+        raise UnreadableError(f"this is {kind}, not a regular file", "move it, or give it another name")
     if status.st_size > MAX_BYTES:
         raise _too_large(status.st_size)
 
 
 def _too_large(size: int) -> UnreadableError:
     return UnreadableError(
-        f"the file has {size / 1e6:.1f} MB, and {MAX_BYTES / 1e6:.0f} MB is the most",
+        f"the file has {size / 1e6:.1f} MB; the maximum is {MAX_BYTES / 1e6:.0f} MB",
         "keep rows in data files: `data: {table: {file: path}}`",
     )
 
@@ -79,7 +79,7 @@ def find_files(root: Path) -> FoundFiles:
     found = FoundFiles()
 
     def note(error: OSError) -> None:
-        hint = "make it readable, or let its name begin with a dot"
+        hint = "make it readable, or begin its name with a dot so that it is ignored"
         reason = UnreadableError(f"the folder cannot be read: {error.strerror}", hint)
         found.unreadable.append((Path(error.filename), reason))
 

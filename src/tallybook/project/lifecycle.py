@@ -50,15 +50,15 @@ def check_move(what: str, moves: Mapping[_Status, tuple[_Status, ...]], old: _St
 def check_project_runs(project: str, status: ProjectStatus, conflicts: Sequence[Conflict] = ()) -> None:
     """Refuses a run of a project that is inactive or in conflict; a draft runs, into the sandbox."""
     if status == "inactive":
-        hint = f"`tallybook activate {project}` makes it run again"
+        hint = f"activate it with `tallybook activate {project}`"
         raise fail("ProjectNotRunnable", f"project '{project}' is inactive", hint=hint, project=project)
     if status == "conflict":
         broken = "; ".join(str(conflict) for conflict in conflicts)
         raise fail(
             "ProjectNotRunnable",
             f"project '{project}' is in conflict with a dataset it uses{': ' if broken else ''}{broken}",
-            hint=f"change the project and activate it, or `tallybook activate {project} --stay-pinned` keeps it on the "
-            "pinned version of its input dataset",
+            hint=f"change the project and activate it, or run `tallybook activate {project} --stay-pinned` to stay on "
+            "the pinned version of its input dataset",
             project=project,
         )
 
@@ -66,7 +66,7 @@ def check_project_runs(project: str, status: ProjectStatus, conflicts: Sequence[
 def check_period_runs(period: str, status: PeriodStatus, reopen_reason: str | None) -> None:
     """Refuses a run for a locked period, and for a closed one without a reason."""
     if status == "locked":
-        raise fail("PeriodNotOpen", f"period {period} is locked", hint="a locked period never runs again")
+        raise fail("PeriodNotOpen", f"period {period} is locked", hint="a locked period cannot run again")
     if status == "closed" and not (reopen_reason or "").strip():
         raise fail("PeriodNotOpen", f"period {period} is closed", hint="run it with --reopen-reason TEXT")
 

@@ -105,7 +105,9 @@ def find_root(start: Path) -> Path:
     for folder in (start.absolute(), *start.absolute().parents):
         if has_settings(folder):
             return folder
-    raise UsageError(f"no {SETTINGS_FILE} here or in a folder above", "make a workspace with `tallybook init`")
+    raise UsageError(
+        f"there is no {SETTINGS_FILE} in this folder or a folder above it", "create a workspace with `tallybook init`"
+    )
 
 
 def load_definitions(root: Path) -> Definitions:
@@ -167,8 +169,8 @@ def _ids_in(content: bytes) -> set[str]:
 
 def _add_settings(read: _Reading, part: DocumentPart) -> None:
     if read.settings_part is not None:
-        hint = "datasets, projects and the like go into files of their own"
-        read.problems.append(part.problem((), "InvalidYaml", f"{SETTINGS_FILE} has one document only", hint))
+        hint = "put datasets, projects and other documents into other files"
+        read.problems.append(part.problem((), "InvalidYaml", f"{SETTINGS_FILE} must have exactly one document", hint))
         return
     settings, problems = read_entity(Settings, part)
     read.problems += problems
@@ -189,7 +191,7 @@ def _kind(document: Document) -> str | Problem:
     place = document.place(())
     if not isinstance(document.value, dict):
         hint = f"begin with one of: {', '.join(KINDS)}"
-        return Problem("InvalidYaml", "a document is a map with one key that says what it is", hint, place, path="")
+        return Problem("InvalidYaml", "a document must be a map with one key that names its kind", hint, place, path="")
     unknown = [key for key in document.value if key not in KINDS]
     if unknown:
         nearest = did_you_mean(unknown[0], KINDS)
@@ -198,7 +200,7 @@ def _kind(document: Document) -> str | Problem:
     if len(document.value) != 1:
         place = document.place(tuple(document.value)[1:2], key=True)
         hint = "separate documents with a line `---`"
-        return Problem("InvalidYaml", "a document has exactly one top-level key", hint, place, path="")
+        return Problem("InvalidYaml", "a document must have exactly one top-level key", hint, place, path="")
     return str(next(iter(document.value)))
 
 

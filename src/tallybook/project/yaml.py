@@ -150,21 +150,21 @@ def _unreadable(error: MarkedYAMLError, file: str, lines: Sequence[str]) -> Prob
     line, column = (mark.line, mark.column) if mark is not None else (0, 0)
     reason = (error.problem or "the YAML cannot be read").strip()
     if "\\t" in reason or (line < len(lines) and lines[line].lstrip(" ").startswith("\t")):
-        return _invalid(file, "a tab stands where YAML wants spaces", "indent with spaces", line, column, lines)
+        return _invalid(file, "YAML does not allow a tab here", "indent with spaces", line, column, lines)
     message, hint = next((said for part, said in _IN_OTHER_WORDS.items() if part in reason), (reason, None))
     return _invalid(file, message, hint, line, column, lines)
 
 
 _IN_OTHER_WORDS: dict[str, tuple[str, str | None]] = {
-    "mapping values are not allowed": ("a second ': ' cannot stand here", "text with ': ' in it goes in quotes"),
-    "could not find expected ':'": ("a key without its ':'", "write `key: value`; text over several lines needs `|`"),
+    "mapping values are not allowed": ("a second ': ' is not allowed here", "put text that contains ': ' in quotes"),
+    "could not find expected ':'": ("this key has no ':'", "write `key: value`; text over several lines needs `|`"),
     "did not find expected <block end>": ("this does not fit what is before it", "check the indentation and quotes"),
     "expected <block end>": ("this does not fit what is before it", "check the indentation, and text after quotes"),
     "expected ',' or": ("a ',' or the closing bracket is missing before this", None),
     "cannot start any token": ("this character cannot begin a value", "put the value in quotes"),
-    "undefined alias": ("no anchor of that name stands before this `*alias`", "text that begins with * goes in quotes"),
-    "unexpected end of stream": ("a quote or bracket is opened and never closed", None),
-    "while scanning a quoted scalar": ("a quote is opened and never closed", None),
+    "undefined alias": ("there is no anchor of this name before it", "put text that begins with * in quotes"),
+    "unexpected end of stream": ("a quote or bracket is never closed", None),
+    "while scanning a quoted scalar": ("a quote is never closed", None),
 }
 """The parser's complaints as a user can read them: by a part of each, the message and what to do."""
 
@@ -229,11 +229,11 @@ class _Builder:
             self._join_surrogates(key)
             name = str(key.value)
             if name == "<<":
-                self._report(key, "merge keys are not part of YAML 1.2", "write the keys out")
+                self._report(key, "YAML 1.2 has no merge keys", "write the keys out")
                 continue
             if name in seen:
                 first = seen[name].start_mark.line + 1
-                self._report(key, f"the key '{name}' is already there, on line {first}", "keep one of them")
+                self._report(key, f"the key '{name}' is already defined on line {first}", "keep one of them")
                 continue
             seen[name] = key
             built = self.build(value, (*path, name), key)

@@ -96,7 +96,7 @@ def _check_own_datasets(case: Case, known: Collection[str]) -> Iterator[Problem]
     own = [dataset.id for dataset in case.body.datasets]
     for index, id in enumerate(own):
         if id in known or id in own[:index]:
-            message = f"there is a dataset '{id}' already"
+            message = f"the dataset '{id}' already exists"
             yield case.part.problem(("datasets", index, "id"), "DuplicateId", message, "choose another id")
 
 
@@ -136,10 +136,10 @@ def _check_given(given: Rows, table: Table, case: Case, path: Path) -> Iterator[
         yield from _check_row(row, types, case.part, here, f"table '{table.name}'", exact=True)
         for name in required & row.keys():
             if row[name] is None:
-                message = f"'{name}' is not nullable, so no row can be loaded with NULL in it"
+                message = f"'{name}' is not nullable, so a row cannot have NULL in it"
                 yield case.part.problem((*here, name), "TypeMismatch", message)
         if table.temporal_mode == "bitemporal" and VALID_FROM not in row:
-            message = f"a row of '{table.name}' says from when it is valid: '{VALID_FROM}' is missing"
+            message = f"a row of '{table.name}' needs '{VALID_FROM}', the first day on which it is valid"
             yield case.part.problem(here, "InvalidArguments", message, f"add {VALID_FROM}: 2026-01-01")
 
 
@@ -147,15 +147,15 @@ def _check_file(file: str, case: Case, path: Path) -> Iterator[Problem]:
     where = (*path, "file")
     suffix = PurePosixPath(file).suffix.removeprefix(".")
     if suffix.isalpha() and suffix not in FILE_FORMATS:
-        hint = f"one of: {', '.join(FILE_FORMATS)}"
-        yield case.part.problem(where, "InvalidArguments", f"'{file}' is of no format that can be read", hint)
+        hint = f"use one of: {', '.join(FILE_FORMATS)}"
+        yield case.part.problem(where, "InvalidArguments", f"the format of '{file}' cannot be read", hint)
     root = case.checked.definitions.root
     try:
         inside = PurePosixPath(path_target(file, root)).is_relative_to(root.absolute())
     except ProblemError:
         inside = False
     if not inside:
-        hint = "keep test data in the workspace, and write the path from there"
+        hint = "keep test data in the workspace, and write the path relative to the workspace"
         yield case.part.problem(where, "InvalidArguments", f"'{file}' is not inside the workspace", hint)
 
 
@@ -178,9 +178,11 @@ def _check_missing(case: Case) -> Iterator[Problem]:
     for source in case.sources:
         dataset_id, table = source.dataset.id, source.table.name
         if table not in case.body.data.get(dataset_id, {}):
-            message = f"the project reads table '{table}' of dataset '{dataset_id}', and no rows are given for it"
+            message = (
+                f"the project reads table '{table}' of dataset '{dataset_id}', but the scenario gives no rows for it"
+            )
             path: Path = ("data", dataset_id) if dataset_id in case.body.data else ("data",)
-            hint = f"for a table without rows write `{table}: []`"
+            hint = f"add rows, or `{table}: []` for an empty table"
             yield _at_key(case.part, path, "DataNotFound", message, hint)
 
 
@@ -202,7 +204,7 @@ def _check_expectations(case: Case) -> Iterator[Problem]:
     for seq, expected in expect.outputs.items():
         path = ("expect", "outputs", seq)
         if seq not in outputs:
-            hint = f"outputs are: {', '.join(outputs)}" if outputs else "the project has no output"
+            hint = f"the outputs are: {', '.join(outputs)}" if outputs else "the project has no output"
             yield _at_key(case.part, path, "InvalidArguments", f"operation {seq} is not an output", hint)
             continue
         yield from _check_expected(expected, outputs[seq].columns, case.part, path, f"output {seq}")

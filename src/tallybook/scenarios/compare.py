@@ -72,14 +72,16 @@ def compare_error(expected: ExpectedError, problems: Sequence[Problem]) -> list[
         return []
     wanted = f"{expected.type}" + (f" in operation {expected.seq}" if expected.seq is not None else "")
     met = ", ".join(f"{p.type}" + (f" in operation {p.seq}" if p.seq is not None else "") for p in problems)
-    message = f"{wanted} is expected, but {f'there is {met}' if met else 'nothing is wrong'}"
+    message = f"the scenario expects {wanted}, but {f'got {met}' if met else 'nothing failed'}"
     return [Difference("the project", expected.seq, "error", message, wanted, met or None)]
 
 
 def _compare_columns(expected: Sequence[str] | None, captured: Captured) -> Iterator[Difference]:
     actual = list(captured.columns)
     if expected is not None and list(expected) != actual:
-        message = f"{captured.title} has the columns {', '.join(actual)}; expected are {', '.join(expected)}"
+        message = (
+            f"{captured.title} has the columns {', '.join(actual)}, but the scenario expects {', '.join(expected)}"
+        )
         yield Difference(captured.title, captured.seq, "columns", message, list(expected), actual)
 
 
@@ -88,7 +90,7 @@ def _compare_rows(
 ) -> Iterator[Difference]:
     title, seq, count = captured.title, captured.seq, len(captured.rows)
     if expected.row_count is not None and expected.row_count != count:
-        message = f"{title} has {_rows(count)}; expected are {expected.row_count}"
+        message = f"{title} has {_rows(count)}, but the scenario expects {expected.row_count}"
         yield Difference(title, seq, "row_count", message, expected.row_count, count)
     if expected.rows is None:
         return

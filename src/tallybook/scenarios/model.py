@@ -60,7 +60,7 @@ class GivenPeriod(Entity):
     def _is_whole(self) -> GivenPeriod:
         own = (self.level, self.start_date, self.end_date)
         if any(own) and not all(own):
-            raise ValueError("a period has an identifier alone, or a level, a start_date and an end_date as well")
+            raise ValueError("a period needs either an identifier only, or also level, start_date and end_date")
         if self.start_date is not None and self.end_date is not None:
             check_order(self.identifier, self.start_date, self.end_date)
         return self
@@ -106,9 +106,9 @@ class ExpectedRows(Entity):
     def _says_something(self) -> Self:
         if not self.said:
             *others, last = self._possible()
-            raise ValueError(f"say what is expected: {', '.join(others)} or {last}")
+            raise ValueError(f"write what is expected: {', '.join(others)} or {last}")
         if self.match == "subset" and self.rows == ():
-            raise ValueError("at least no rows are always there: name some, or leave `match` out")
+            raise ValueError("`match: subset` needs at least one row; add rows, or remove `match`")
         return self
 
 
@@ -122,7 +122,7 @@ class ExpectedError(Entity):
     """The problem that must stop the project, when it is checked or when it runs."""
 
     type: Annotated[NonEmpty, AfterValidator(_known_type)]
-    seq: int | None = Field(None, ge=1, description="The operation it must be about.")
+    seq: int | None = Field(None, ge=1, description="The operation in which it must occur.")
 
 
 class Expect(ExpectedRows):
@@ -136,13 +136,13 @@ class Expect(ExpectedRows):
     @model_validator(mode="after")
     def _is_an_error_or_rows(self) -> Self:
         if self.error is not None and self.said != {"error"}:
-            raise ValueError("after an error there are no rows: expect one or the other")
+            raise ValueError("expect either an error or rows, not both")
         return self
 
 
 def _not_left_open(expect: Expect | None) -> Expect:
     if expect is None:
-        raise ValueError("say what is expected, or leave the key out: `tallybook test --record` fills it in")
+        raise ValueError("write what is expected, or remove the key: `tallybook test --record` fills it in")
     return expect
 
 
@@ -154,13 +154,14 @@ class Scenario(Entity):
     period: Annotated[GivenPeriod, BeforeValidator(_by_identifier, json_schema_input_type=str | GivenPeriod)]
     as_of: Day | None = Field(None, description="By default the first day of the period.")
     run_timestamp: Annotated[datetime, BeforeValidator(_as_timestamp, json_schema_input_type=str)] = DEFAULT_TIMESTAMP
-    datasets: tuple[Dataset, ...] = Field((), description="Datasets beside those of the workspace.")
+    datasets: tuple[Dataset, ...] = Field((), description="Datasets in addition to those of the workspace.")
     resolvers: tuple[Resolver, ...] = Field(
-        (), description="By default rows are served as they stand; with resolvers these must find a place for them."
+        (),
+        description="Resolvers that must find a location for each table. Without them the rows are used directly.",
     )
     data: dict[str, dict[str, Rows]] = Field(description="Dataset id, then table name, then its rows.")
     expect: Annotated[Expect | None, AfterValidator(_not_left_open)] = Field(
-        None, description="Left out, `tallybook test --record` fills it in."
+        None, description="If it is left out, `tallybook test --record` fills it in."
     )
 
 

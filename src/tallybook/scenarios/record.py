@@ -21,13 +21,15 @@ _NOT_TEXT = {"null", "true", "false"}
 
 
 def record(root: Path, outcomes: Sequence[Outcome]) -> list[Problem]:
-    """Adds `expect` to each scenario, the last of a file first, as lines move; told are those that cannot take it."""
+    """Adds `expect` to each scenario, the last of a file first; returns a problem for each that cannot be edited."""
     problems = []
     for outcome in sorted(outcomes, key=lambda outcome: -outcome.case.part.place(key=True).line):
         part = outcome.case.part
         if not _takes_more(part):
             hint = "write it without braces, one key on a line"
-            problems.append(part.problem((), "InvalidArguments", "nothing can be added to a scenario in braces", hint))
+            problems.append(
+                part.problem((), "InvalidArguments", "`expect` cannot be added to a scenario in braces", hint)
+            )
             continue
         assert outcome.actual is not None
         _insert(root / outcome.case.file, part, expectation(outcome.actual))

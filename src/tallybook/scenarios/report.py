@@ -100,7 +100,7 @@ def _cells(title: str, texts: Sequence[str | Marked], widths: Sequence[int]) -> 
 
 
 def _cell_text(cell: CellDifference) -> str:
-    by = f"last set by {cell.writer}" if cell.writer else "as it came in"
+    by = f"last set by {cell.writer}" if cell.writer else "no operation set it"
     return f"{cell.column} is {show(cell.actual)}, not {show(cell.expected)}; {by}"
 
 

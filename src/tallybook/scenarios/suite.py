@@ -98,7 +98,7 @@ def _judged(case: Case, engine: LocalEngine) -> Outcome:
     if actual is None:
         return Outcome(case, "error", problems)
     if expected is None:
-        hint = "`tallybook test --record` writes down what comes out, for you to review"
+        hint = "run `tallybook test --record` to record the results, then review them"
         problem = case.part.problem((), "InvalidArguments", "the scenario does not say what it expects", hint)
         return Outcome(case, "error", (problem,), actual=actual)
     differences = tuple(compare(case, actual))

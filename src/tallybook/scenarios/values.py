@@ -62,7 +62,7 @@ def _number(value: object) -> Decimal:
 def _integer(value: object) -> int:
     number = _number(value)
     if number != number.to_integral_value() or not -_LARGEST_INTEGER - 1 <= number <= _LARGEST_INTEGER:
-        raise ValueError(f"{_shown(value)} is not a whole number of 64 bits")
+        raise ValueError(f"{_shown(value)} is not a 64-bit integer")
     return int(number)
 
 
@@ -98,7 +98,7 @@ def _quotes(value: object) -> str:
         Decimal(str(value))
     except ArithmeticError:
         return ""
-    return " but text; leave the quotes out"
+    return " but text; remove the quotes"
 
 
 def same(expected: object, actual: object) -> bool:

@@ -1,4 +1,4 @@
-"""Aggregates: many rows to one value, passing over NULLs as SQL does."""
+"""Aggregate functions: they compute one value from many rows, and skip NULLs as SQL does."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ _aggregate(
     "COUNT_DISTINCT",
     ANYTHING,
     always(INTEGER),
-    "The number of different values that are not NULL.",
+    "The number of distinct values that are not NULL.",
     ("COUNT_DISTINCT(amount)", "2"),
     lambda c, x: F.count_distinct(x),
 )
@@ -117,7 +117,7 @@ _aggregate(
     "MIN_AGG",
     ORDERED,
     same_as(0),
-    "The smallest value of the rows.",
+    "The smallest value of all rows.",
     ("MIN_AGG(amount)", "10.00"),
     lambda c, x: F.min(x),
 )
@@ -125,7 +125,7 @@ _aggregate(
     "MAX_AGG",
     ORDERED,
     same_as(0),
-    "The largest value of the rows.",
+    "The largest value of all rows.",
     ("MAX_AGG(amount)", "20.50"),
     lambda c, x: F.max(x),
 )

@@ -1,4 +1,4 @@
-"""Comparisons. Numbers by value, text by code point, dates and timestamps as moments; never text with numbers."""
+"""Comparisons. Numbers by value, text by code point, dates as timestamps at midnight; never text with numbers."""
 
 from __future__ import annotations
 
@@ -179,11 +179,11 @@ def _refuse_pattern(args: Sequence[Argument]) -> Refusal | None:
         return None
     if not is_pattern(pattern):
         return Refusal(
-            f"'{pattern}' is not a pattern: a backslash stands before something else than % or _",
-            r"a backslash takes the sign after it literally: \% is a percent sign, \_ an underscore, \\\\ a backslash",
+            f"'{pattern}' is not a valid pattern: a backslash must be followed by %, _ or another backslash",
+            r"escape with a backslash: \% is a percent sign, \_ an underscore, \\\\ a backslash",
         )
     if gaps(pattern) > MAX_GAPS:
-        return Refusal(f"a pattern of LIKE has at most {MAX_GAPS:,} %, and this one has {gaps(pattern):,}")
+        return Refusal(f"a LIKE pattern can have at most {MAX_GAPS:,} %, but this one has {gaps(pattern):,}")
     return None
 
 
@@ -236,7 +236,7 @@ register(
         params(Param("the value", ANYTHING), Param("the low end", ANYTHING), Param("the high end", ANYTHING)),
         "value BETWEEN low AND high",
         always(BOOLEAN),
-        "True when the value lies between both ends, ends included.",
+        "True when the value is between low and high, both included.",
         ("2 BETWEEN 1 AND 2", "true"),
         _between,
         compute=_compute_between,

@@ -1,4 +1,4 @@
-"""Conversions, always asked for, never implied. What cannot be converted fails the run."""
+"""Conversions. They are always explicit, and a value that cannot be converted fails the run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ISO_DATE = "yyyy-MM-dd"
 
 
 def _decimal_shape(count: int) -> Shape | None:
-    """Precision and scale come together or not at all."""
+    """Returns the parameters: a value alone, or with both precision and scale."""
     digits = (Param("the precision", WHOLE, literal=True), Param("the scale", WHOLE, literal=True))
     return {1: (_NUMBER,), 3: (_NUMBER, *digits)}.get(count)
 
@@ -50,7 +50,7 @@ def _refuse_decimal_type(args: Sequence[Argument]) -> Refusal | None:
     try:
         _decimal_type(args)
     except ValueError as error:
-        return Refusal(str(error), "write TO_DECIMAL(value, 18, 2): all digits, then those after the point")
+        return Refusal(str(error), "write TO_DECIMAL(value, 18, 2): first all digits, then the digits after the point")
     return None
 
 
@@ -100,7 +100,7 @@ register(
         params(_NUMBER),
         "TO_INTEGER(value)",
         always(INTEGER),
-        "A whole number from text, spaces around it ignored, or a decimal cut off at the point.",
+        "An integer from text, ignoring spaces around it, or from a decimal, without its fraction.",
         ('TO_INTEGER("42")', "42"),
         lambda _c, x: x.cast("bigint"),
         compute=_compute_integer,
@@ -113,7 +113,7 @@ register(
         _decimal_shape,
         "TO_DECIMAL(value), or TO_DECIMAL(value, precision, scale)",
         _decimal_type,
-        "A decimal(18,6), or one of the digits given, rounded half up; in text, spaces around the number are ignored.",
+        "A decimal(18,6), or one of the given precision and scale, rounded half up; spaces around text are ignored.",
         ('TO_DECIMAL("1.005", 10, 2)', "1.01"),
         lambda c, x, *_digits: c.cast(x, c.result),
         compute=_compute_decimal,

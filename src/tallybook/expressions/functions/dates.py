@@ -1,4 +1,4 @@
-"""Dates and the run's own time. Every moment is UTC; TODAY and NOW are the run's timestamp, also in a replay."""
+"""Dates and the run's own time. Every timestamp is UTC; TODAY and NOW are the run's timestamp, also in a replay."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def read_timestamp(text: str) -> datetime | None:
 
 
 def day(value: date) -> Column:
-    """A date as text: Spark's own conversion goes through Java's old calendar."""
+    """Returns a date literal made from text: Spark's conversion of a Python date uses Java's old calendar."""
     return F.lit(value.isoformat()).cast("date")
 
 
 def timestamp_literal(value: datetime) -> Column:
-    """A moment as text with its zone, so that no local time zone can have a say."""
+    """Returns a timestamp literal with its zone, so that the session's time zone does not matter."""
     return F.lit(value.astimezone(UTC).isoformat()).cast("timestamp_ltz")
 
 
@@ -79,7 +79,7 @@ def _date_shape(count: int) -> Shape | None:
 def _refuse_date(args: Sequence[Argument]) -> Refusal | None:
     if len(args) == 3 or read_date(str(args[0].literal)):
         return None
-    return Refusal(f"'{args[0].literal}' is not a date", 'year, month and day, as in DATE("2026-01-31")')
+    return Refusal(f"'{args[0].literal}' is not a date", 'write year, month and day, as in DATE("2026-01-31")')
 
 
 _TIMESTAMP_HINT = 'write TIMESTAMP("2026-01-31T12:00:00Z"), with at most microseconds'
@@ -119,7 +119,7 @@ register(
         _date_shape,
         'DATE("2026-01-31"), or DATE(year, month, day)',
         always(DATE),
-        "A date, written out or put together; a day that does not exist fails the run.",
+        "A date from a literal, or from year, month and day; a day that does not exist fails the run.",
         ("DATE(2026, 1, 31)", "2026-01-31"),
         _date,
         compute=_compute_date,
@@ -134,7 +134,7 @@ register(
         params(Param("the text", TEXT, literal=True)),
         'TIMESTAMP("2026-01-31T12:00:00Z")',
         always(TIMESTAMP),
-        "A moment, written out; UTC where it names no zone.",
+        "A timestamp literal; UTC if it names no zone.",
         ('TIMESTAMP("2026-01-31T12:00:00+01:00")', "2026-01-31 11:00:00"),
         _timestamp,
         compute=lambda _c, text: read_timestamp(text),
@@ -161,7 +161,7 @@ register(
         params(),
         "NOW()",
         always(TIMESTAMP),
-        "The moment of the run (UTC), the same for every row and in a replay.",
+        "The timestamp of the run (UTC), the same for every row and in a replay.",
         ("NOW() = NOW()", "true"),
         lambda c: timestamp_literal(c.timestamp),
         compute=lambda c: c.timestamp.astimezone(UTC),

@@ -55,7 +55,7 @@ def fits(text: Column, pattern: str) -> Column:
 def fits_text(text: str, pattern: str) -> bool:
     """True if a plain text fits a plain pattern; ValueError if that is no pattern, or has too many `%`."""
     if not is_pattern(pattern):
-        raise ValueError(f"'{pattern}' has a backslash before something else than % or _")
+        raise ValueError(f"'{pattern}' has a backslash that is not followed by %, _ or another backslash")
     if gaps(pattern) > MAX_GAPS:
         raise ValueError(f"the pattern has more than {MAX_GAPS:,} %")
     first, *rest = _segments(pattern)

@@ -131,7 +131,7 @@ def _without_point(c: Building, x: Column, type: ColumnType) -> Column:
     return c.cast(F.translate(x.cast("string"), ".", ""), decimal(type.precision, 0))
 
 
-_WHOLE_DAYS = Refusal("a date takes whole days", "make the days whole with ROUND(…)")
+_WHOLE_DAYS = Refusal("the number of days must be whole", "round it to an integer with ROUND(…)")
 
 
 def _refuse_dates_added(args: Sequence[Argument]) -> Refusal | None:
@@ -144,7 +144,7 @@ def _refuse_dates_added(args: Sequence[Argument]) -> Refusal | None:
 def _refuse_dates_subtracted(args: Sequence[Argument]) -> Refusal | None:
     kinds = [arg.type.kind for arg in args]
     if kinds == ["date", "date"]:
-        return Refusal("two dates cannot be subtracted", "the days between them are DATEDIFF(end, start)")
+        return Refusal("two dates cannot be subtracted", "for the days between them, write DATEDIFF(end, start)")
     if kinds[1] == "date":
         return Refusal("a date cannot be subtracted from a number", "write date - days, or DATEDIFF(end, start)")
     return _WHOLE_DAYS if kinds == ["date", "decimal"] else None
@@ -163,7 +163,7 @@ def _rounded(args: Sequence[Argument]) -> ColumnType:
 
 def _refuse_digits(args: Sequence[Argument]) -> Refusal | None:
     too_many = abs(_digits(args)) > MAX_ROUND_DIGITS
-    return Refusal(f"ROUND goes to at most {MAX_ROUND_DIGITS} digits") if too_many else None
+    return Refusal(f"ROUND takes at most {MAX_ROUND_DIGITS} digits") if too_many else None
 
 
 def _round(c: Building, x: Column, _digits_column: Column | None = None) -> Column:
@@ -296,7 +296,7 @@ register(
         params(Param("the number", NUMBER)),
         "-number",
         same_as(0),
-        "The number with the other sign.",
+        "The number with its sign changed.",
         ("-(2 + 3)", "-5"),
         _negated,
         compute=lambda c, x: cast(EXACT.minus(Decimal(x)), c.result),
@@ -320,10 +320,10 @@ register(
     Function(
         "ROUND",
         "numbers",
-        params(Param("the number", NUMBER), optional=[Param("the digits", WHOLE, literal=True)]),
+        params(Param("the number", NUMBER), optional=[Param("the number of digits", WHOLE, literal=True)]),
         "ROUND(number, digits)",
         _rounded,
-        "Rounded half up, away from zero. Without digits, or with 0 or fewer, the result is an integer.",
+        "The number rounded half up, away from zero. Without digits, or with 0 or fewer, it is an integer.",
         ("ROUND(2.345, 2)", "2.35"),
         _round,
         compute=_compute_round,
@@ -371,8 +371,20 @@ register(
     )
 )
 for _name, _pick, _pick_value, _meaning, _example in (
-    ("MIN", "least", min, "The smallest of the values in this row; NULL when one is.", ("MIN(3, 1.5)", "1.5")),
-    ("MAX", "greatest", max, "The largest of the values in this row; NULL when one is.", ("MAX(3, 1.5)", "3.0")),
+    (
+        "MIN",
+        "least",
+        min,
+        "The smallest of the values in this row; NULL when one of them is NULL.",
+        ("MIN(3, 1.5)", "1.5"),
+    ),
+    (
+        "MAX",
+        "greatest",
+        max,
+        "The largest of the values in this row; NULL when one of them is NULL.",
+        ("MAX(3, 1.5)", "3.0"),
+    ),
 ):
     register(
         Function(

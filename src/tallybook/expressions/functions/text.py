@@ -1,4 +1,4 @@
-"""Text: counted in characters, compared by code point, never NULL-swallowing."""
+"""Text functions: they count Unicode code points, and return NULL if an argument is NULL."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ register(
         params(Param("a text", TEXT), repeat=Param("a text", TEXT)),
         "CONCAT(text, …)",
         always(STRING),
-        "The texts one after the other; NULL when one is. Convert numbers with TO_STRING first.",
+        "The texts joined in order; NULL when one of them is NULL. Convert numbers with TO_STRING first.",
         ('CONCAT("Q", "1")', "Q1"),
         lambda c, *texts: F.concat(*texts),
         compute=lambda _c, *texts: "".join(texts),
@@ -86,7 +86,7 @@ _function(
     "UPPER",
     (_TEXT,),
     STRING,
-    "In capitals.",
+    "The text in upper case.",
     ('UPPER("emea")', "EMEA"),
     lambda c, x: F.upper(x),
     lambda _c, x: upper(x),
@@ -95,7 +95,7 @@ _function(
     "LOWER",
     (_TEXT,),
     STRING,
-    "In small letters.",
+    "The text in lower case.",
     ('LOWER("EMEA")', "emea"),
     lambda c, x: F.lower(x),
     lambda _c, x: lower(x),
@@ -104,7 +104,7 @@ _function(
     "TRIM",
     (_TEXT,),
     STRING,
-    "Without spaces at both ends.",
+    "The text without leading and trailing spaces.",
     ('TRIM("  a b ")', "a b"),
     lambda c, x: F.trim(x),
     lambda _c, x: x.strip(" "),
