@@ -1,4 +1,4 @@
-"""Resolvers: rules that say where the rows of a table lie for a period."""
+"""Resolvers: rules that find the location of a table's rows for a period."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Rule(Entity):
     name: NonEmpty
     when: Expression | None = None
     data_level: NonEmpty = Field(
-        ANY_LEVEL, description="The calendar level one location covers, or `any`: one place for all periods."
+        ANY_LEVEL, description="The calendar level one location covers, or `any`: one location for all periods."
     )
     strategy: Strategy
     on_missing: Literal["fail", "empty"] = "fail"

@@ -60,14 +60,14 @@ class Output(Operation, type="output"):
     - An output replaces its own earlier files and nothing else. A folder with any other file in it, hidden ones
       included, is refused, and the message lists them. A single file is replaced whoever wrote it.
     - A table stays inside the `path_prefix` of its datasource, and a relative path inside the workspace, whatever
-      templates and links say. A place outside is written as an absolute path.
-    - A run does not write to a place that it reads, nor around or inside it. Only a Delta table can be read and
-      overwritten by one run.
-    - Two outputs of a project do not write to one place, unless those after the first have `mode: append`.
+      templates and links say. Anything outside needs an absolute path.
+    - A run does not write to a location that it reads, nor to a folder around or inside it. Only a Delta table can be
+      read and overwritten by one run.
+    - Two outputs of a project do not write to one location, unless those after the first have `mode: append`.
     - If a file that the run reads changes before an output is published, the run fails and the output is not published.
       [What an output may touch](../decisions/0008-what-an-output-may-touch.md) has the details of these five.
-    - `mode: append` adds rows once for each project and period: running the period again is refused, unless it is told
-      to append once more (`run --again`).
+    - `mode: append` adds rows once for each project and period: running the period again is refused, unless you
+      ask for it with `run --again`.
     - The outputs of a draft go to the sandbox instead; see [`tallybook activate`](command-line.md#tallybook-activate).
     - `register_as_dataset` makes what was written readable for other projects, as version 1 or the next. The
       destination must be Delta: that version keeps reading those rows, also after later overwrites. Its temporal mode
