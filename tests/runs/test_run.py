@@ -166,7 +166,7 @@ def test_modes_and_an_empty_result(active: Books) -> None:
         ("id", 'PrimitiveType("string")'),
     ]
     assert (active.root / "once" / "202601.csv").read_text().splitlines()[0] == "id"
-    with pytest.raises(RunError, match="is already there") as failed:
+    with pytest.raises(RunError, match="already exists") as failed:
         active.run(again=True)
     assert failed.value.problem.type == "WriteFailed" and failed.value.problem.seq == 80
     assert len(delta_rows(active.root / "more.delta")) == 4, "nothing is written if an output has no place"

@@ -129,9 +129,9 @@ LOST = (
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (from_connect(LOST), "were lost 4 times, the last one with: Command exited with code 137"),
-        (from_connect("Job aborted due to stage failure: Master removed our application: FAILED"), "the cluster has"),
-        (ConnectionRefusedError("Connection refused"), "the Java process of Spark has ended"),
+        (from_connect(LOST), "were lost 4 times, the last time with: Command exited with code 137"),
+        (from_connect("Job aborted due to stage failure: Master removed our application: FAILED"), "the cluster stopped the processes"),
+        (ConnectionRefusedError("Connection refused"), "the Java process of Spark ended during the run"),
     ],
 )
 def test_processes_that_were_lost(error: Exception, said: str) -> None:

@@ -133,7 +133,7 @@ def test_bytes_that_are_no_utf8(refused, place, table, tmp_path):
     file = tmp_path / "latin.csv"
     file.write_bytes(b"note\nok\ncaf\xe9\n")
     problem = refused(place("csv", file), table(note="string"))
-    assert (problem.type, problem.hint) == ("DataLoadError", "it wants text in UTF-8")
+    assert (problem.type, problem.hint) == ("DataLoadError", "the column needs text in UTF-8")
 
 
 def test_a_column_nobody_asks_for_is_not_checked(spark, place, table, text):

@@ -48,7 +48,7 @@ def test_modes_and_versions(save, rows, place, table, tmp_path):
     location = place("delta", tmp_path / "t")
     assert save([(1,)], location, mode="error").version == 0
     assert save([(2,), (3,)], location, mode="append", run="run-2").version == 1
-    assert "already there" in refusal(save, [(4,)], location, mode="error", run="run-3")
+    assert "already exists" in refusal(save, [(4,)], location, mode="error", run="run-3")
     assert "note string" in refusal(save, [("x",)], location, mode="append", run="run-3", schema="note string")
     assert save([("x",)], location, run="run-3", schema="note string").version == 2
     assert rows(location, table(note="string")) == [("x",)]
@@ -116,7 +116,7 @@ def test_another_run_creates_the_table_in_between(monkeypatch, save, rows, place
         return real(*arguments)
 
     monkeypatch.setattr(delta_commit, "stage", stage)
-    assert "already there" in refusal(save, [(2,)], location, mode="error")
+    assert "already exists" in refusal(save, [(2,)], location, mode="error")
     assert rows(location, table(id="integer")) == [(1,)]
 
 

@@ -59,7 +59,7 @@ def test_a_name_with_the_extension_is_one_file(save, place, tmp_path):
     save([(3,)], place("csv", file), run="run-2")
     assert file.read_text() == "id\n3\n"
     assert "single file" in refusal(save, [(4,)], place("csv", file), mode="append")
-    assert "already there" in refusal(save, [(4,)], place("csv", file), mode="error")
+    assert "already exists" in refusal(save, [(4,)], place("csv", file), mode="error")
     assert file.read_text() == "id\n3\n"
 
 
@@ -137,7 +137,7 @@ def test_error_mode(save, rows, place, table, tmp_path):
     (tmp_path / "out").mkdir()
     save([(1,)], location, mode="error")
     save([(1,)], location, mode="error")
-    assert "already there" in refusal(save, [(2,)], location, mode="error", run="run-2")
+    assert "already exists" in refusal(save, [(2,)], location, mode="error", run="run-2")
     assert rows(location, table(id="integer")) == [(1,)]
 
 

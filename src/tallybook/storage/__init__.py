@@ -1,4 +1,8 @@
-"""Reads rows from a location, checked and typed, and writes rows to a location in one step."""
+"""Reads rows from a location, checked and typed, and writes rows to a location in one step.
+
+What differs between formats is in `formats`. The package imports nothing from store, engine, runs and the packages
+above them.
+"""
 
 from tallybook.storage.diagnose import diagnose
 from tallybook.storage.output import WriteMode

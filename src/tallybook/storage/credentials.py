@@ -1,7 +1,7 @@
-"""What the `credential_ref` of a datasource opens: settings of Spark's file systems, and options of delta-rs.
+"""Turns the `credential_ref` of a datasource into options for Spark's file systems and for delta-rs.
 
-The secret is read when a location is opened. It goes into the options of single reads and writes, so the session's own
-settings, which others may look at, do not have it.
+The secret is read when a location is opened. It goes into the options of single reads and writes, not into the settings
+of the session, which others can read.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from tallybook.secrets import read_secret
 
 
 def reader(spark: SparkSession, location: Location) -> DataFrameReader:
-    """A reader with the credential of a location. Every read of files begins with it."""
+    """Returns a Spark reader with the credential of a location. Every read of files starts with it."""
     return spark.read.options(**spark_options(location))
 
 
 def spark_options(location: Location) -> dict[str, str]:
-    """Options of Spark's readers and writers; they reach the file system as settings of Hadoop."""
+    """Returns options for Spark's readers and writers, which pass them to Hadoop's file systems."""
     store = _store(location)
     return {} if store is None else store.for_spark(urlsplit(location.target).netloc, _parts(location, store))
 
 
 def delta_options(location: Location) -> dict[str, str] | None:
-    """The storage options of delta-rs."""
+    """Returns the storage options for delta-rs; None without a credential."""
     store = _store(location)
     return None if store is None else store.for_delta(urlsplit(location.target).netloc, _parts(location, store))
 
 
 @dataclass(frozen=True)
 class _ObjectStore:
-    """A kind of object store: the parts its secret must and may have, and what becomes of them."""
+    """A kind of object store: the required and optional parts of its secret, and the options made of them."""
 
-    needs: tuple[str, ...]
-    may: tuple[str, ...]
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
     for_spark: Callable[[str, Mapping[str, str]], dict[str, str]]
     for_delta: Callable[[str, Mapping[str, str]], dict[str, str]]
 
@@ -69,25 +69,26 @@ _STORES = {
 
 
 def _store(location: Location) -> _ObjectStore | None:
-    """The object store a location is in, if its datasource has a credential for it."""
+    """Returns the object store of a location, if its datasource has a credential for it."""
     if location.source.credential_ref is None:
         return None
     return _STORES.get(storage_kind(location.target) or "")
 
 
 def _parts(location: Location, store: _ObjectStore) -> dict[str, str]:
-    """The parts of the secret: a JSON object, or `name=value` on lines of their own or separated by semicolons.
+    """Returns the parts of the secret, which is a JSON object, or `name=value` pairs on separate lines or separated by
+    semicolons.
 
-    The names may begin with `aws_`, as in the files of the AWS command line. A secret of one part may be that part
-    alone.
+    The names may begin with `aws_`, as in the files of the AWS command line. A secret with one part may be the bare
+    value.
     """
     reference = str(location.source.credential_ref)
     text = read_secret(reference, Path(), os.environ).reveal()
-    given = _pairs(text)
-    parts = {name: given[name] for name in (*store.needs, *store.may) if given.get(name)}
-    if len(store.needs) == 1 and not parts:
-        parts = {store.needs[0]: text.strip()}
-    missing = [name for name in store.needs if name not in parts]
+    pairs = _pairs(text)
+    parts = {name: pairs[name] for name in (*store.required, *store.optional) if pairs.get(name)}
+    if len(store.required) == 1 and not parts:
+        parts = {store.required[0]: text.strip()}
+    missing = [name for name in store.required if name not in parts]
     if missing:
         raise _incomplete(location, reference, missing, store)
     return parts
@@ -104,7 +105,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _incomplete(location: Location, reference: str, missing: list[str], store: _ObjectStore) -> RunError:
-    lines = " and ".join(f"{name}=…" for name in store.needs)
+    lines = " and ".join(f"{name}=…" for name in store.required)
     return fail(
         "CredentialNotFound",
         f"the secret {reference} of datasource '{location.source.id}' has no {' and no '.join(missing)}",

@@ -1,4 +1,4 @@
-"""Files that a job could not read, in plain words: damaged, foreign, or removed while a run was reading them."""
+"""Explains why a job could not read a file: it is damaged, of another format, or was removed during the run."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _FILE = re.compile(r"\[FAILED_READ_FILE\.(\w+)\] Encountered error while reading
 
 
 def failed_read(error: Exception, locations: Iterable[Location]) -> tuple[Problem, str] | None:
-    """The problem of a job that failed because of a file it was reading, and that file; None for other failures.
+    """Returns the problem of a job that failed because of a file, and the file; None for other failures.
 
-    Spark names the file, unless it comes upon the damage late. Then the local files that the job was reading are tried
-    one after the other with another reader.
+    Spark names the file unless it notices the damage late. Then PyArrow reads the local files of the job one after the
+    other.
     """
     chain = causes(error)
     messages = [str(error), *(cause.message for cause in chain)]
-    named = next((found for message in messages if (found := _FILE.match(f"{message} "))), None)
+    named = next((match for message in messages if (match := _FILE.match(f"{message} "))), None)
     if named is None:
         bad = next(_damaged_files(locations), None)
         return bad and (damaged(*bad), bad[1])
@@ -39,19 +39,19 @@ def failed_read(error: Exception, locations: Iterable[Location]) -> tuple[Proble
 
 def _named_problem(kind: str, path: str, old_dates: bool) -> Problem:
     if old_dates:
-        message = f"{path} has dates before 1582-10-15 or timestamps before 1900, and does not say in which calendar"
-        return Problem("DataLoadError", message, "copy the file to this machine, or write it anew with Spark")
+        message = f"{path} has dates before 1582-10-15 or timestamps before 1900, and its calendar is not known"
+        return Problem("DataLoadError", message, "copy the file to this machine, or write it again with Spark")
     if kind == "FILE_NOT_EXIST":
         return Problem("DataLoadError", f"{path} was removed while the run was reading it", "run again")
     if kind == "PARQUET_COLUMN_DATA_TYPE_MISMATCH":
-        message = f"{path} has a column of another type than its table"
-        return Problem("DataLoadError", message, "write the file anew with the types of the table")
+        message = f"a column of {path} has another type than in its table"
+        return Problem("DataLoadError", message, "write the file again with the types of the table")
     signatures = (format.signature for format in FORMATS.values() if format.signature)
-    return damaged(next((each for each in signatures if path.endswith(each.suffix)), None), path)
+    return damaged(next((signature for signature in signatures if path.endswith(signature.suffix)), None), path)
 
 
 def _damaged_files(locations: Iterable[Location]) -> Iterator[tuple[Signature, str]]:
-    """The local columnar files that PyArrow cannot read to the end, with the signature of their format."""
+    """Returns the local columnar files that PyArrow cannot read to the end, with the signature of their format."""
     for location in locations:
         local, signature = local_path(location), format_of(location).signature
         if local is None or signature is None:

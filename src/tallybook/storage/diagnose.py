@@ -1,4 +1,4 @@
-"""After a job failed on a value: which values, in which file and row. Costs a pass over the data, hence only then."""
+"""Finds the values that made a job fail, with their file and row. It reads the data again, so it runs only then."""
 
 from __future__ import annotations
 
@@ -24,62 +24,63 @@ _SHOWN_CHARACTERS = 200
 
 
 def diagnose(spark: SparkSession, raised: dict[str, Any], reads: Iterable[tuple[Location, Table]]) -> Problem:
-    """The problem behind the facts of a DataLoadError that a plan raised, given all that the failed job was reading."""
+    """Returns the problem for the details of a DataLoadError that a plan raised. `reads` is what the job was
+    reading."""
     whole_row = raised.get("of") == "row"
     for location, table in reads:
         if (location.target, table.name) == (raised.get("location"), raised.get("table")):
             fields = fields_of(table)
             field = next(f for f in fields if f.name == raised["column"])
             scans = format_of(location).scan(spark, location, fields, 0)
-            scans = tuple(found for found in scans if field.physical in found.types)
-            offenders = [row for found in scans for row in _offenders(found, field, whole_row)][:_SHOWN]
+            scans = tuple(scan for scan in scans if field.physical in scan.types)
+            offenders = [row for scan in scans for row in _offenders(scan, field, whole_row)][:_SHOWN]
             if offenders:
                 return _problem(location, table, field, offenders, whole_row=whole_row)
     value = "NULL" if raised.get("value") is None else f"'{raised['value']}'"
-    said = "a row cannot be read" if whole_row else f"column '{raised.get('column')}' cannot take"
-    return Problem("DataLoadError", f"table '{raised.get('table')}': {said}: {value}")
+    what = "a row cannot be read" if whole_row else f"column '{raised.get('column')}' cannot hold this value"
+    return Problem("DataLoadError", f"table '{raised.get('table')}': {what}: {value}")
 
 
 def diagnose_file(spark: SparkSession, path: str, locations: Iterable[Location]) -> Problem | None:
-    """The problem of a file that Spark's parser gave up, given the locations that the failed job was reading; None if
-    the file is no longer there."""
+    """Returns the problem of a file that Spark's parser could not read; None if the file no longer exists. `locations`
+    are those that the job was reading."""
     problems = (format_of(location).parser_fault(spark, location, path) for location in locations)
     return next(filter(None, problems), None)
 
 
-def _offenders(found: Scan, field: Field, whole_row: bool) -> list[Row]:
-    """The first bad rows. The column itself is always asked for: Spark reads no file for its broken rows alone."""
+def _offenders(scan: Scan, field: Field, whole_row: bool) -> list[Row]:
+    """Returns the first bad rows. It always reads the column, because Spark refuses to read broken rows alone."""
     given = quoted(field.physical)
-    if whole_row and found.broken is not None:
-        bad, shown = found.broken.isNotNull(), found.broken
+    if whole_row and scan.broken is not None:
+        bad, shown = scan.broken.isNotNull(), scan.broken
     else:
         no_value = given.isNull() if not field.nullable else F.lit(False)
-        bad, shown = no_value | (given.isNotNull() & converted(field, found).isNull()), given.cast("string")
-        if field.physical in found.doubts:
-            doubt = quoted(found.doubts[field.physical])
+        bad, shown = no_value | (given.isNotNull() & converted(field, scan).isNull()), given.cast("string")
+        if field.physical in scan.doubts:
+            doubt = quoted(scan.doubts[field.physical])
             bad, shown = (
                 bad | doubt.isNotNull(),
                 F.concat(shown, F.coalesce(F.concat(F.lit(" ("), doubt, F.lit(")")), F.lit(""))),
             )
-        if field.physical in found.folders:
-            bad = bad | ~agrees_with_folder(field, found)
+        if field.physical in scan.folders:
+            bad = bad | ~agrees_with_folder(field, scan)
             shown = F.coalesce(shown, F.lit("NULL"))
-            said = F.concat(F.lit(f" (its folder says {field.physical}="), quoted(found.folders[field.physical]))
-            shown = F.concat(shown, F.coalesce(said, F.lit(" (its folder says NULL")), F.lit(")"))
-    rows = _numbered(found).where(bad)
+            folder = F.concat(F.lit(f" (its folder says {field.physical}="), quoted(scan.folders[field.physical]))
+            shown = F.concat(shown, F.coalesce(folder, F.lit(" (its folder says NULL")), F.lit(")"))
+    rows = _numbered(scan).where(bad)
     cut = F.substring(shown, 1, _SHOWN_CHARACTERS)
     return rows.select(
         F.col(FILE).alias("file"), F.col(ROW).alias("row"), cut.alias("shown"), given.cast("string")
     ).take(_SHOWN)
 
 
-def _numbered(found: Scan) -> DataFrame:
-    """Rows with their index in the file; NULL where Spark read a file in pieces, or rows of no file."""
-    if ROW in found.values:
-        return found.frame
-    if START not in found.values:
-        return found.frame.withColumn(ROW, F.lit(None).cast("bigint"))
-    counted = found.frame.withColumn(_ID, F.monotonically_increasing_id())
+def _numbered(scan: Scan) -> DataFrame:
+    """Adds to rows their index in the file; NULL if Spark read the file in pieces, or if there is no file."""
+    if ROW in scan.values:
+        return scan.frame
+    if START not in scan.values:
+        return scan.frame.withColumn(ROW, F.lit(None).cast("bigint"))
+    counted = scan.frame.withColumn(_ID, F.monotonically_increasing_id())
     firsts = counted.where(F.col(START) == 0).groupBy(FILE).agg(F.min(_ID).alias(_FIRST))
     whole = F.col(START) == 0
     return counted.join(F.broadcast(firsts), FILE, "left").withColumn(ROW, F.when(whole, F.col(_ID) - F.col(_FIRST)))
@@ -92,9 +93,11 @@ def _problem(location: Location, table: Table, field: Field, offenders: list[Row
     if whole_row:
         message = f"rows of table '{table.name}' cannot be read: {listed}"
         return Problem("DataLoadError", message, hint=format_of(location).row_hint)
-    message = f"column '{field.physical}' of table '{table.name}' is {field.type} and cannot take {listed}"
+    message = f"column '{field.physical}' of table '{table.name}' is {field.type} and cannot hold {listed}"
     return Problem(
-        "DataLoadError", message, hint=f"it wants {wanted(field.type)}" + ("" if field.nullable else ", never NULL")
+        "DataLoadError",
+        message,
+        hint=f"the column needs {wanted(field.type)}" + ("" if field.nullable else ", never NULL"),
     )
 
 

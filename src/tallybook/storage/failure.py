@@ -1,7 +1,7 @@
-"""What a failed Spark job says, in one line: the JVM's trace belongs into the log.
+"""Reads the reason of a failed Spark job in one line; the JVM's stack trace belongs in the log.
 
-Messages quote data, so nothing is looked for in the middle of them. An error is recognised by the name Spark gives it,
-by the classes of its causes, or by how a message begins.
+Messages quote data, so an error is never recognised by text in the middle of a message, only by the name that Spark
+gives it, by the classes of its causes, or by the beginning of a message.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 SPARK_ERRORS = (PySparkException, Py4JError)
-"""PySpark translates what it knows of the JVM's exceptions; of the others it lets py4j's own through."""
+"""The exceptions of PySpark, and those of py4j for exceptions of the JVM that PySpark does not translate."""
 _NAME = re.compile(r"\[([A-Z][A-Z0-9_.]*)\] ")
 _CAUSED_BY = re.compile(r"^\t(?:at |\.\.\. )[^\n]*\nCaused by: ([\w.$]+): ([^\n]*)", re.MULTILINE)
 _OF_TASK = re.compile(
@@ -44,7 +44,7 @@ class Cause:
 
     @property
     def condition(self) -> str | None:
-        """The name Spark gave it, which its message begins with."""
+        """The name that Spark gave it, which is the beginning of its message."""
         named = _NAME.match(self.message) if self.type.startswith("org.apache.spark.") else None
         return named[1] if named else None
 
@@ -56,7 +56,7 @@ def error_condition(error: Exception) -> str | None:
 
 
 def causes(error: Exception) -> tuple[Cause, ...]:
-    """The exceptions behind an error that Spark has no name for, the outermost first.
+    """Returns the exceptions behind an error that Spark has no name for, the outermost first.
 
     A Connect server sends them as text. A line of that text begins a cause only below a line of a stack trace.
     """
@@ -65,7 +65,7 @@ def causes(error: Exception) -> tuple[Cause, ...]:
     message, trace = _first_line(str(error)), getattr(error, "getStackTrace", lambda: None)() or ""
     type = _first_line(trace)
     outermost = Cause(type, message.removeprefix(f"({type}) "))
-    inner = [Cause(*found) for found in _CAUSED_BY.findall(trace)]
+    inner = [Cause(*match) for match in _CAUSED_BY.findall(trace)]
     of_task = _OF_TASK.match(message)
     return (outermost, *(inner or ([Cause(of_task[1], of_task[2])] if of_task else [])))
 
@@ -81,56 +81,60 @@ def _first_line(text: str) -> str:
 
 
 def reason(error: Exception) -> str:
-    """The one line of a Spark error that says what happened: its named one, else its innermost cause."""
+    """Returns the line of a Spark error that says what happened: the one with its name, else its innermost cause."""
     if error_condition(error) is not None:
         return _first_line(str(error))
-    found = causes(error)
-    named = next((cause.message for cause in found if cause.condition), None)
+    chain = causes(error)
+    named = next((cause.message for cause in chain if cause.condition), None)
     if named is not None:
         return named
-    innermost = found[-1]
-    said = ": ".join(part for part in (innermost.type, innermost.message) if part)
-    return said or type(error).__name__
+    innermost = chain[-1]
+    text = ": ".join(part for part in (innermost.type, innermost.message) if part)
+    return text or type(error).__name__
 
 
 def is_csv_fault(error: Exception) -> bool:
-    """True if a job failed because Spark's CSV parser gave up."""
+    """True if a job failed because Spark's CSV parser could not read a file."""
     return any(cause.type == _CSV_PARSER for cause in causes(error))
 
 
 def lost_process(error: Exception) -> str | None:
-    """Says that a process of Spark has ended, where that made a job fail."""
+    """Returns a message if a job failed because a process of Spark ended; None for other failures."""
     if isinstance(error, (ConnectionError, Py4JNetworkError)):
-        return "the Java process of Spark has ended in the middle of the run"
-    lost = next((found for cause in causes(error) if (found := _LOST.match(cause.message))), None)
+        return "the Java process of Spark ended during the run"
+    lost = next((match for cause in causes(error) if (match := _LOST.match(cause.message))), None)
     if lost is None:
         return None
     if lost[1] is None:
-        return "the cluster has ended the processes that compute"
-    return f"the processes that computed a part of the job were lost {lost[1]} times, the last one with: {lost[2]}"
+        return "the cluster stopped the processes that compute"
+    return f"the processes that computed a part of the job were lost {lost[1]} times, the last time with: {lost[2]}"
 
 
 def refused_colon(error: Exception) -> str | None:
-    """Says that a name has a colon, where that made Spark fail: Hadoop takes what is before it for the scheme of a url,
-    when it lists a pattern and when it looks for the checksum beside a file."""
-    named = next((found for cause in causes(error) if (found := _COLON.match(cause.message))), None)
+    """Returns a message if Spark failed because a name has a colon; None for other failures.
+
+    Hadoop reads the text before a colon as the scheme of a url when it lists a pattern or looks for the checksum of a
+    file.
+    """
+    named = next((match for cause in causes(error) if (match := _COLON.match(cause.message))), None)
     return named and f"Spark cannot use the name '{unquote(named[1])}', because it has a colon"
 
 
 def refused_files(error: Exception) -> str | None:
-    """Why files could not be written; None when the job failed for another reason: a value, or what it read."""
+    """Returns why files could not be written; None if the job failed for another reason, such as a value it read."""
     if colon := refused_colon(error):
         return colon
     if error_condition(error) not in (None, _WRITING):
         return None
-    found = causes(error)
-    names = [error_condition(error), *(cause.condition for cause in found)]
+    chain = causes(error)
+    names = [error_condition(error), *(cause.condition for cause in chain)]
     if any(name is not None and name.startswith(_READING) for name in names):
         return None
-    said = [cause.message for cause in found if _FILE_SYSTEM.fullmatch(cause.type)]
-    if said and said[-1].startswith(_FULL) and not any(cause.type.startswith("org.apache.hadoop.") for cause in found):
+    messages = [cause.message for cause in chain if _FILE_SYSTEM.fullmatch(cause.type)]
+    in_hadoop = any(cause.type.startswith("org.apache.hadoop.") for cause in chain)
+    if messages and messages[-1].startswith(_FULL) and not in_hadoop:
         where = "at the destination or " if _WRITING in names else ""
-        return f"{said[-1]}, {where}in the folder where Spark keeps its temporary files (spark.local.dir)"
-    if said:
-        return said[-1]
+        return f"{messages[-1]}, {where}in the folder where Spark keeps its temporary files (spark.local.dir)"
+    if messages:
+        return messages[-1]
     return reason(error) if _WRITING in names else None

@@ -1,9 +1,9 @@
-"""Writes plain files: staged next to the target, then published in one step.
+"""Writes plain files: stages them next to the target, then publishes them in one step.
 
-Each attempt stages in a folder of its own, because a driver may die before its Spark does.
-A target with the extension of its format (`report.csv`) is one file; any other is a folder of files. File names in a
-folder carry the run and the operation: a retry of the same output replaces its own files and no others, and a folder
-with files of any other name is not replaced at all.
+Each attempt stages in its own folder, because Spark may still be writing after its driver has died. A target with the
+extension of its format (`report.csv`) is one file; any other target is a folder of files. File names in a folder
+contain the run and the operation. So a retry of an output replaces only the files of that output, and a folder with
+files of any other name is not replaced at all.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def write_files(
             if output.mode == "append":
                 _refuse_other_columns(format, spark, frame, location, target, f"{output.name}-")
             return _write(format, spark, frame, location, target, output)
-    except ConnectionError:  # to the JVM, which is gone; nothing is wrong with the destination
+    except ConnectionError:  # the JVM has ended; nothing is wrong with the destination
         raise
     except OSError as error:
         raise fail("WriteFailed", f"{location} could not be written: {error}") from error
@@ -74,17 +74,17 @@ def _target(location: Location) -> Path:
     if local is None:
         raise fail(
             "WriteFailed",
-            f"{location} cannot be written so that a reader never sees half of it: an object store has no step that "
-            "replaces many files at once",
-            hint="use a datasource of type delta there",
+            f"{location} cannot be written in one step: an object store cannot replace many files at once, so readers "
+            "could see half of the output",
+            hint="write to a datasource of type delta",
         )
     return Path(local).resolve()
 
 
 def _named(staged: Path, prefix: str) -> list[Path]:
-    """The staged files under names that say whose they are; Spark's marker and checksum files go."""
+    """Renames the staged files after their output and removes Spark's marker and checksum files."""
     if not staged.is_dir():
-        raise OSError(f"Spark wrote to {staged}, which this process cannot see")
+        raise OSError(f"Spark wrote to {staged}, which does not exist on this machine")
     files: list[Path] = []
     for path in sorted(staged.iterdir()):
         if path.name.startswith(("_", ".")):
@@ -96,23 +96,28 @@ def _named(staged: Path, prefix: str) -> list[Path]:
 
 
 def check_files(location: Location, output: Output) -> None:
-    """Raises WriteFailed unless the output may replace what is at its location now. Needs no rows, changes nothing."""
+    """Raises WriteFailed if the output may not replace what is at its location. It needs no rows and changes
+    nothing."""
     target = _target(location)
     single = location.source.is_one_file(target.name)
     if output.mode == "append" and single:
-        raise fail("WriteFailed", f"rows cannot be added to the single file {target}", hint="name a folder instead")
+        raise fail("WriteFailed", f"rows cannot be added to the single file {target}", hint="write to a folder instead")
     if target.exists() and not (target.is_file() if single else target.is_dir()):
-        found = "a folder" if target.is_dir() else "a file" if target.is_file() else "a special file"
+        present = "a folder" if target.is_dir() else "a file" if target.is_file() else "a special file"
         raise fail(
             "WriteFailed",
-            f"{target} is {found}, and the output would be {'a file' if single else 'a folder'}",
-            hint="an output with the extension of its format is one file, any other is a folder; name another place",
+            f"{target} is {present}, and the output would be {'a file' if single else 'a folder'}",
+            hint="an output with the extension of its format is one file, any other is a folder; use another path",
         )
     if foreign := foreign_files(target):
         raise in_the_way(target, foreign)
     others = _others(target, f"{output.name}-")
     if output.mode == "error" and (others or target.is_file()):
-        raise fail("WriteFailed", f"{target} is already there", hint="the output's mode is error")
+        raise fail(
+            "WriteFailed",
+            f"{target} already exists",
+            hint="the mode of the output is error; use overwrite or append to write it anyway",
+        )
 
 
 def _has_format(file: Path, location: Location) -> bool:
@@ -121,7 +126,7 @@ def _has_format(file: Path, location: Location) -> bool:
 
 
 def _others(folder: Path, prefix: str) -> list[Path]:
-    """The files in a folder that are not of the output itself."""
+    """Returns the files in a folder that the output itself did not write."""
     entries = sorted(folder.iterdir()) if folder.is_dir() else []
     return [entry for entry in entries if not entry.name.startswith(prefix)]
 
@@ -129,22 +134,23 @@ def _others(folder: Path, prefix: str) -> list[Path]:
 def _refuse_other_columns(
     format: PlainFiles, spark: SparkSession, frame: DataFrame, location: Location, target: Path, prefix: str
 ) -> None:
-    """Raises WriteFailed if the folder has files of another format or with other columns: it would be unreadable."""
+    """Raises WriteFailed if the folder has files of another format or with other columns, because nobody could read
+    it."""
     others = _others(target, prefix)
-    strange = [entry.name for entry in others if not _has_format(entry, location)]
-    if strange:
+    other_formats = [entry.name for entry in others if not _has_format(entry, location)]
+    if other_formats:
         raise fail(
             "WriteFailed",
-            f"rows cannot be added to {target} as {format.type}: it contains '{strange[0]}'",
+            f"rows cannot be added to {target} as {format.type}: it contains '{other_formats[0]}'",
             hint="write to another folder, or in the format of its files",
         )
     if format.names_columns or not others:
         return
     reader = spark.read.format(format.type).options(**format.read_options(location))
-    there, here = reader.load(escape_pattern(str(target))).schema, frame.schema
-    if not format.same_columns(location, there, here):
+    existing, new = reader.load(escape_pattern(str(target))).schema, frame.schema
+    if not format.same_columns(location, existing, new):
         raise fail(
             "WriteFailed",
-            f"{target} has the columns {columns_text(there)}; the output has {columns_text(here)}",
+            f"{target} has the columns {columns_text(existing)}; the output has {columns_text(new)}",
             hint="append needs the same columns; mode overwrite replaces them",
         )

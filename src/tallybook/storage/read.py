@@ -66,8 +66,8 @@ def _not_found(location: Location) -> RunError:
     found_by = f" ({', '.join(by)})" if by else ""
     return fail(
         "DataNotFound",
-        f"there is nothing at {location}{found_by}",
-        hint="if a missing place means no rows, say so in the rule: on_missing: empty",
+        f"there is no data at {location}{found_by}",
+        hint="if missing data means no rows, set on_missing: empty in the rule",
     )
 
 
@@ -89,7 +89,7 @@ def _rendered_period(found: Scan, fields: Sequence[Field], location: Location, t
     if location.period is None:
         raise fail(
             "SchemaMismatch",
-            f"{location} has no column '{table.period_column}', and serves all periods, so the period of its rows "
+            f"{location} is shared by all periods and has no column '{table.period_column}', so the period of its rows "
             f"is not known (table '{table.name}')",
             hint=did_you_mean(table.period_column, found.known),
         )
@@ -132,7 +132,7 @@ def present(field: Field, found: Scan, location: Location, table: Table) -> bool
             "SchemaMismatch",
             f"column '{field.physical}' of {where} is {type.simpleString()}; table '{table.name}' declares "
             f"{field.type}",
-            hint="declare the type the data has, or write the data with the declared type",
+            hint="declare the type that the data has, or write the data with the declared type",
         )
     return True
 

@@ -1,10 +1,10 @@
-"""Writing Delta tables without a jar: Spark writes Parquet files below the table, delta-rs commits them in one step.
+"""Writes Delta tables without a jar: Spark writes Parquet files below the table, delta-rs commits them in one step.
 
-Files that no commit names do not exist for a reader, so a killed attempt leaves only litter, in a folder named after
-the run and the operation; the next attempt of the same output clears it, and one that is refused clears its own. Each
-attempt has a folder of its own in there, for a driver may die before its Spark does. A commit carries two application
-transactions of the table: the run at the operation, so that the same output is never committed twice; and the output's
-name at the run's claim, so that a run that was declared dead cannot commit after its successor.
+Readers do not see files that no commit names. A killed attempt leaves such files in a folder named after the run and
+the operation; the next attempt of the same output removes them, and an attempt that is refused removes its own. Each
+attempt has its own subfolder, because Spark may still be writing after its driver has died. A commit has two
+application transactions: the run with its operation, so that an output is never committed twice; and the output's name
+with the run's claim, so that a run that was declared dead cannot commit after its successor.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _KEEP_VERSIONS = {
     "delta.logRetentionDuration": _FOREVER,
     "delta.deletedFileRetentionDuration": _FOREVER,
 }
-"""A registered output reads its version for ever, so new tables forget none."""
+"""A registered output is read at its version for ever, so new tables keep all versions."""
 _WRITER_FEATURES = frozenset({"appendOnly", "invariants", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 _MISREAD = re.compile(r"[#?\\]|%[0-9A-Fa-f]{2}")
 _PLAIN_WRITER = 2
@@ -52,11 +52,11 @@ _LISTED_WRITER = 7
 
 
 def write_delta(spark: SparkSession, frame: DataFrame, location: Location, output: Output) -> Written:
-    """Writes the rows as one commit; a retry after the commit does nothing and reports it."""
+    """Writes the rows as one commit. A retry after the commit writes nothing and returns what was committed."""
     location = replace(location, version=None)
     try:
         return _write(spark, frame, location, output)
-    except ConnectionError:  # to the JVM, which is gone; nothing is wrong with the destination
+    except ConnectionError:  # the JVM has ended; nothing is wrong with the destination
         raise
     except OSError as error:
         raise fail("WriteFailed", f"{location} could not be written: {error}") from error
@@ -66,7 +66,7 @@ def _write(spark: SparkSession, frame: DataFrame, location: Location, output: Ou
     run_id, seq, mode, guard = output.run_id, output.seq, output.mode, output.guard
 
     def look() -> DeltaTable | Written | None:
-        """The table as it is now, or what this output has already written there."""
+        """Returns the current table, or what this output has already written there."""
         table = open_table(location)
         done = _committed(location, table, tuple(frame.columns), run_id, seq) if table is not None else None
         if table is not None and done is None:
@@ -107,15 +107,15 @@ def _fence(guard: Guard) -> list[Transaction]:
 
 
 def _refuse_superseded(location: Location, table: DeltaTable, guard: Guard, mode: str) -> None:
-    """Refuse a table that a run with a later claim on the same output has written, or a rival has appended to.
+    """Raises a problem if a run with a later claim has written the same output, or a rival has appended to the table.
 
-    Checked in the table that is then committed to: a commit that comes in between makes this one fail, whenever it
-    was that this process was stopped.
+    The check is made on the version that is then committed to. A commit in between makes this one fail, however long
+    this process was stopped.
     """
     if (table.transaction_version(guard.output) or 0) > guard.claim:
         raise fail(
             "RunSuperseded",
-            f"a later run of the same project and period has written {location} since this one began",
+            f"a later run of the same project and period has written {location} since this run began",
             hint="the rows of this run are not written: it was declared dead and replaced, or another workspace writes "
             "to the same table; if these rows are the right ones, run it again",
         )
@@ -132,8 +132,8 @@ def _commit(
     mode: str,
     properties: CommitProperties,
 ) -> DeltaError | None:
-    """One attempt, which fails if the table has changed since it was opened. delta-rs does not repeat it by itself: the
-    files an overwrite removes are those of the version it saw, so after a conflict the table is opened again."""
+    """Tries once to commit; returns the conflict if the table has changed since it was opened. delta-rs must not retry
+    by itself: an overwrite removes the files of the version it saw, so after a conflict the table is opened again."""
     no_cleanup = PostCommitHookProperties(cleanup_expired_logs=False)
     try:
         if table is None:
@@ -162,32 +162,31 @@ def _commit(
 def _committed(
     location: Location, table: DeltaTable, columns: tuple[str, ...], run_id: str, seq: int
 ) -> Written | None:
-    """What this output has already committed, from the log."""
+    """Returns what this output has already committed, from the log; None if it has committed nothing."""
     if (table.transaction_version(run_id) or 0) < seq:
         return None
     for limit in (20, None):
         for entry in table.history(limit):
             if (entry.get(_RUN), entry.get(_OPERATION)) == (run_id, seq):
                 return Written(int(entry[ADDED_ROWS]), columns, _version_of(location, table.version(), run_id, seq))
-    raise fail("WriteFailed", f"run {run_id} has written {location} already, but the log no longer says what")
+    raise fail("WriteFailed", f"run {run_id} has already written {location}, but the log no longer has its commit")
 
 
 def _version_of(location: Location, newest: int, run_id: str, seq: int) -> int:
-    """The version the output made: the first that knows its transaction.
+    """Returns the version that the output made, which is the first one with its transaction.
 
-    The history cannot be asked: delta-rs lists it from the newest commit, but counts from the version the table was
-    loaded at, so it is off by every commit another run has made in between.
+    The history cannot be used: delta-rs lists it from the newest commit, but counts from the version at which the table
+    was loaded, so its numbers are wrong by every commit that another run has made in between.
     """
-
     options = delta_options(location)
 
     def has_it(version: int) -> bool:
         try:
             table = DeltaTable(table_root(location), version=version, storage_options=options)
-            known = table.transaction_version(run_id)
+            written = table.transaction_version(run_id)
         except DeltaError:
-            return False  # forgotten, so older than anything this run did
-        return (known or 0) >= seq
+            return False  # the version is no longer kept, so it is older than this run
+        return (written or 0) >= seq
 
     if newest == 0 or not has_it(newest - 1):
         return newest
@@ -203,15 +202,15 @@ def _added(folder: str, written: Sequence[StagedFile]) -> list[AddAction]:
 
 
 def _delta_schema(schema: T.StructType) -> Schema:
-    """Every column may be NULL: a later append need not know better."""
+    """Returns the schema of a Delta table. Every column may be NULL, so that a later append can have NULL in it."""
     fields = [{**field.jsonValue(), "nullable": True, "metadata": {}} for field in schema.fields]
     return Schema.from_json(json.dumps({"type": "struct", "fields": fields}))
 
 
 def check_folder(location: Location) -> None:
-    """Raises WriteFailed if the location is a local folder with other things in it and no table.
+    """Raises WriteFailed if the location is a local folder that contains other files and no table.
 
-    A commit changes and removes no file, so a table may have neighbours; but other things do not become a table.
+    A commit changes and removes no file, so other files may be in the folder of a table.
     """
     local = local_path(location)
     if local is None or any(Path(local, "_delta_log").glob("*.*")):
@@ -223,20 +222,24 @@ def check_folder(location: Location) -> None:
 
 
 def _refuse_misread(location: Location) -> None:
-    """delta-rs writes a local path as it stands, but takes it for a url when it reads what it wrote."""
+    """Raises WriteFailed for a local path that delta-rs writes unchanged, but reads as a url."""
     misread = _MISREAD.search(table_root(location)) if local_path(location) is not None else None
     if misread:
         raise fail(
             "WriteFailed",
-            f"{location} cannot be a Delta table: '{misread[0]}' in its path would not be found again",
+            f"{location} cannot be a Delta table: delta-rs cannot reopen a path with '{misread[0]}'",
             hint="rename the folder, or give the datasource an absolute `path_prefix` elsewhere",
         )
 
 
 def _refuse(location: Location, table: DeltaTable, schema: T.StructType, mode: str) -> None:
-    """Say no to a table this output may not, or cannot, change."""
+    """Raises WriteFailed for a table that this output may not, or cannot, change."""
     if mode == "error":
-        raise fail("WriteFailed", f"{location} is already there", hint="the output's mode is error")
+        raise fail(
+            "WriteFailed",
+            f"{location} already exists",
+            hint="the mode of the output is error; use overwrite or append to write it anyway",
+        )
     protocol, metadata = table.protocol(), table.metadata()
     needs = set(protocol.writer_features or ()) - _WRITER_FEATURES
     if _PLAIN_WRITER < protocol.min_writer_version < _LISTED_WRITER:
@@ -244,11 +247,11 @@ def _refuse(location: Location, table: DeltaTable, schema: T.StructType, mode: s
     if metadata.partition_columns:
         needs.add(f"partitions by {', '.join(metadata.partition_columns)}")
     if needs:
-        raise fail("WriteFailed", f"{location} uses what cannot be written yet: {', '.join(sorted(needs))}")
-    there = table_schema(table)
-    if mode == "append" and {f.name: f.dataType for f in there} != {f.name: f.dataType for f in schema}:
+        raise fail("WriteFailed", f"{location} uses features that cannot be written yet: {', '.join(sorted(needs))}")
+    existing = table_schema(table)
+    if mode == "append" and {f.name: f.dataType for f in existing} != {f.name: f.dataType for f in schema}:
         raise fail(
             "WriteFailed",
-            f"{location} has the columns {columns_text(there)}; the output has {columns_text(schema)}",
+            f"{location} has the columns {columns_text(existing)}; the output has {columns_text(schema)}",
             hint="append needs the same columns; mode overwrite replaces them",
         )
