@@ -130,7 +130,10 @@ LOST = (
     ("error", "said"),
     [
         (from_connect(LOST), "were lost 4 times, the last time with: Command exited with code 137"),
-        (from_connect("Job aborted due to stage failure: Master removed our application: FAILED"), "the cluster stopped the processes"),
+        (
+            from_connect("Job aborted due to stage failure: Master removed our application: FAILED"),
+            "the cluster stopped the processes",
+        ),
         (ConnectionRefusedError("Connection refused"), "the Java process of Spark ended during the run"),
     ],
 )

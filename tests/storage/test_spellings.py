@@ -18,7 +18,7 @@ def test_a_system_column_in_another_case_is_told(spark, refused, place, table, t
     write(spark, frame.coalesce(1), location, mode="overwrite", run_id="run-1", seq=1)
     problem = refused(location, table(id="integer"))
     assert problem.type == "SchemaMismatch"
-    assert f"has a column '{name}', which differs from '{name.lower()}' by case only" in problem.message
+    assert f"has a column '{name}', which differs from '{name.lower()}' only by case" in problem.message
 
 
 def test_letters_that_spark_takes_for_one_another(rows, place, table, text):

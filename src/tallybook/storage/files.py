@@ -1,4 +1,4 @@
-"""Which files a location has, and how their paths are written."""
+"""Lists the files of a location, and converts their urls, paths and patterns."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ def list_files(reader: DataFrameReader, path: str, *, below: bool = False) -> tu
 
 
 def input_files(frame: DataFrame) -> tuple[str, ...]:
-    """The files a frame reads, sorted, as `file_path` of Spark's metadata column spells them: percent-encoded, and
-    with one slash after `file:`."""
+    """Returns the urls of the files that a frame reads, sorted. They are spelled as `file_path` of Spark's metadata
+    column is: percent-encoded, and with one slash after `file:`."""
     return tuple(sorted(url.replace("file:///", "file:/", 1) for url in frame.inputFiles()))
 
 
 def path_of(url: str) -> str:
-    """A file as a person writes it: decoded, local ones without a scheme."""
+    """Returns the path of a url as a person writes it: decoded, and without a scheme if it is local."""
     return unquote(url.removeprefix("file:"))
 
 
 def reader_paths(files: Iterable[str]) -> list[str]:
-    """Files in the form Spark's readers take: decoded, with pattern characters meaning themselves."""
+    """Returns the paths that make Spark's readers read exactly these urls: decoded, with pattern characters escaped."""
     return [escape_pattern(unquote(file)) for file in files]
 
 
 def escape_pattern(path: str) -> str:
-    """A path with pattern characters meaning themselves."""
+    """Returns a path with its pattern characters escaped, so that Spark's readers take it literally."""
     return "".join(f"\\{letter}" if letter in GLOB else letter for letter in path)
 
 
@@ -62,28 +62,28 @@ def is_pattern(location: Location) -> bool:
 
 
 def reader_path(location: Location) -> str:
-    """The path of a location in the form Spark's readers take."""
+    """Returns the path that makes Spark's readers read a location."""
     literal, pattern = literal_and_pattern(location)
     return escape_pattern(literal) + pattern
 
 
 def literal_and_pattern(location: Location) -> tuple[str, str]:
-    """A target in two: what means itself, and what may be a pattern.
+    """Splits a target into a literal path and the rest, which may be a pattern.
 
-    If something exists under the exact name, that is what the name means. So a workspace may be in `Budget [final]`,
-    and a rule in it may still ask for `*.csv`.
+    A path that exists under its exact name is literal. So a workspace may be in `Budget [final]`, and a rule in it may
+    still use `*.csv`.
     """
     local = local_path(location)
     if local is None:
         return "", location.target
     path = Path(local)
-    there = next(folder for folder in (path, *path.parents) if os.path.exists(folder))  # noqa: PTH110  # never raises
+    existing = next(folder for folder in (path, *path.parents) if os.path.exists(folder))  # noqa: PTH110  # never raises
     scheme = "file:" if location.target.startswith("file:") else ""
-    return scheme + str(there).rstrip("/"), "".join(f"/{part}" for part in path.relative_to(there).parts)
+    return scheme + str(existing).rstrip("/"), "".join(f"/{part}" for part in path.relative_to(existing).parts)
 
 
 def file_options(location: Location) -> FileOptions:
-    """The options of a location that is known to be files."""
+    """Returns the options of a location in files. Raises TypeError for other locations."""
     options = location.source.options
     if not isinstance(options, FileOptions):
         raise TypeError(f"{location} has no files")
@@ -103,12 +103,13 @@ def check_compression(files: Iterable[str]) -> None:
         with path.open("rb") as opened:
             first = opened.read(len(magic))
         if first and first != magic:
-            message = f"{path} is not compressed in the way its name says ({path.suffix})"
+            message = f"{path} is not compressed as its name says ({path.suffix})"
             raise fail("DataLoadError", message, hint="rename the file, or replace it with a good copy")
 
 
 def readable_here(files: Sequence[str]) -> bool:
-    """True for local, uncompressed files that this process sees too: a Spark Connect server may be another machine."""
+    """True if this process can read the files too: they are local and uncompressed, and a Spark Connect server is not
+    on another machine."""
     return all(
         file.startswith("file:") and not file.endswith(_COMPRESSED) and Path(path_of(file)).is_file() for file in files
     )

@@ -1,7 +1,7 @@
-"""Which files of a folder are data, and folder layouts that Spark would read only in part.
+"""Finds the data files of a folder, and refuses folder layouts that Spark would read only in part.
 
-Spark reads the files of a folder, or those in folders named after values (`month=01/`), and silently leaves out the
-rest: files beside such folders, files in other folders. Here such a mixture is an error.
+Spark reads the files of a folder, or those in folders named after values (`month=01/`). It silently leaves out the
+rest: files next to such folders, and files in other folders. Here such a mixture is an error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
 def local_files(location: Location) -> list[Path] | None:
-    """The data files of a location, sorted; None if it is a pattern or not on this machine's file system."""
+    """Returns the data files of a location, sorted; None if it is a pattern or not on this machine's file system."""
     local = local_path(location)
     if local is None or is_pattern(location) or not os.path.exists(local):  # noqa: PTH110  # never raises
         return None
@@ -38,7 +38,8 @@ def local_files(location: Location) -> list[Path] | None:
 
 
 def visible(location: Location, files: Iterable[str]) -> tuple[str, ...]:
-    """The files of a pattern without those that it matches only by a hidden folder: `*` does not mean `.git`."""
+    """Returns the files of a pattern except those in hidden folders that it does not name: `*` does not match
+    `.git`."""
     pattern = _root(location)
     return tuple(
         file
@@ -67,17 +68,17 @@ def check_layout(spark: SparkSession, location: Location) -> None:
 
 
 def _check_colons(files: Iterable[Path]) -> None:
-    """Raises DataLoadError for names that Hadoop cannot read: it takes what is before a colon for the scheme of a url,
-    in the name of a file, and in that of a folder with a character of patterns."""
+    """Raises DataLoadError for names that Hadoop cannot read: it takes the text before a colon for the scheme of a url,
+    in the name of a file, and in the name of a folder that has pattern characters."""
     for file in files:
         for name in file.parts:
             if ":" in name and (name == file.name or not GLOB.isdisjoint(name)):
-                message = f"{file} cannot be read: Hadoop does not understand the ':' in '{name}'"
+                message = f"{file} cannot be read: Hadoop cannot handle the ':' in '{name}'"
                 raise fail("DataLoadError", message, hint="rename the file or folder")
 
 
 def folder_values(location: Location, path: str) -> dict[str, str | None]:
-    """The columns that the folders of a file name, below the location, with their values."""
+    """Returns the columns in the names of a file's folders, below the location, with their values."""
     below = _parts(quote(path, safe=":/"))[len(_root(location)) : -1]
     named = (folder.partition("=") for folder in below if _column(folder))
     return {unquote(name): None if value == _NULL_FOLDER else unquote(value) for name, _, value in named}
@@ -96,22 +97,22 @@ def _check(location: Location, layouts: dict[tuple[str, ...], tuple[str | None, 
     listed = ", ".join(others[:_SHOWN]) + (f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else "")
     if columns:
         message = f"{location} has files in folders named {'/'.join(f'{column}=…' for column in columns)}, but also"
-        hint = "every file must be in such a folder; move the others, or name one of the folders in the path"
+        hint = "move every file into such a folder, or use the path of one of the folders"
     else:
         others_exist = len(others) < len(layouts)
         message = f"{location} has {'files, but also' if others_exist else 'no files, but'} folders with files:"
-        hint = f"name the folder in the path, or use a pattern such as {location.target.rstrip('/')}/*"
+        hint = f"use the path of the folder, or a pattern such as {location.target.rstrip('/')}/*"
     raise fail("DataLoadError", f"{message} {listed}", hint=hint)
 
 
 def _column(folder: str) -> str | None:
-    """The column that a folder such as `month=01` names."""
+    """Returns the column in the name of a folder such as `month=01`; None if it has none."""
     name, equals, _ = folder.partition("=")
     return unquote(name) if name and equals else None
 
 
 def _walk(root: Path) -> Iterator[tuple[str, ...]]:
-    """The visible files below a folder, as parts of their relative paths. Links are followed, as Spark does."""
+    """Returns the visible files below a folder, as parts of their relative paths. It follows links, as Spark does."""
     folders: list[tuple[Path, tuple[Path, ...]]] = [(root, ())]
     while folders:
         folder, above = folders.pop()
@@ -136,7 +137,7 @@ def _entries(folder: Path) -> Sequence[os.DirEntry[str]]:
 
 
 def _refuse_pipe(path: Path) -> None:
-    """Raises DataLoadError for what is no file: reading a pipe would wait for ever."""
+    """Raises DataLoadError unless the path is a file: reading a pipe would wait for ever."""
     if path.is_file():
         return
     if path.is_symlink() and not path.exists():
@@ -145,9 +146,9 @@ def _refuse_pipe(path: Path) -> None:
 
 
 def _root(location: Location) -> tuple[str, ...]:
-    """The parts of a location's path; of a pattern with braces, those of its deepest alternative."""
+    """Returns the parts of a location's path; for a pattern with braces, those of its deepest alternative."""
     literal, pattern = literal_and_pattern(location)
-    while (expanded := _BRACES.sub(lambda found: max(found[1].split(","), key=_depth), pattern)) != pattern:
+    while (expanded := _BRACES.sub(lambda braces: max(braces[1].split(","), key=_depth), pattern)) != pattern:
         pattern = expanded
     return _parts(literal) + _parts(pattern)
 
@@ -157,5 +158,5 @@ def _depth(path: str) -> int:
 
 
 def _parts(url: str) -> tuple[str, ...]:
-    """The parts of a path, without scheme and host."""
+    """Returns the parts of a path, without scheme and host."""
     return tuple(unquote(part) for part in re.sub(r"^\w[\w+.-]*:(//[^/]*)?", "", url).split("/") if part)

@@ -1,6 +1,6 @@
-"""Which entries of a folder an output has written. Their names carry the run and the operation; all others are foreign.
+"""Recognises the files and folders that outputs have written: their names contain the run and the operation.
 
-Run ids are version 7 UUIDs, so no file of a user has such a name by chance.
+Run ids are version 7 UUIDs, so no file of a user has such a name by chance. All other entries are foreign.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LISTED = 20
 
 
 def output_name(run_id: str, seq: int) -> str:
-    """What the names of an output's files and folders begin with."""
+    """Returns the beginning of the names of an output's files and folders."""
     return f"{run_id}-{seq}"
 
 
@@ -37,12 +37,12 @@ def is_own_folder(entry: Path) -> bool:
 
 
 def foreign_files(folder: Path) -> list[Path]:
-    """The entries of a folder, hidden ones included, that no output of plain files has written."""
+    """Returns the entries of a folder, also hidden ones, that no output of plain files has written."""
     return [entry for entry in _entries(folder) if not is_own_file(entry)]
 
 
 def foreign_to_delta(folder: Path) -> list[Path]:
-    """The entries of a folder without a table that no output of a Delta table has left there."""
+    """Returns the entries of a folder without a table that no output of a Delta table has written."""
     return [entry for entry in _entries(folder) if entry.name != "_delta_log" and not is_own_folder(entry)]
 
 
@@ -51,11 +51,11 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def in_the_way(folder: Path, entries: Sequence[Path]) -> RunError:
-    """The refusal of a folder that holds what no output has written."""
+    """Returns the error for a folder with entries that no output has written."""
     shown = [f"'{entry.name}{'/' if entry.is_dir() and not entry.is_symlink() else ''}'" for entry in entries[:_LISTED]]
     more = f" and {len(entries) - _LISTED} more" if len(entries) > _LISTED else ""
     return fail(
         "WriteFailed",
         f"the folder {folder} contains {', '.join(shown)}{more}, which this product did not write",
-        hint="an output replaces only its own files: write to a folder of its own, or move these entries elsewhere",
+        hint="an output replaces only its own files: write to another folder, or move these entries elsewhere",
     )

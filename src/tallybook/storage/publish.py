@@ -1,8 +1,8 @@
 """Makes a finished file or folder visible at its target in one step, on a local file system.
 
-What belongs to a write under way is hidden next to the target: a lock, and folders whose names carry the run and the
-operation. They are touched only while the lock is held, so a folder found there then was left by a killed run. Nothing
-is removed by the name of its folder alone: only files that Spark or an output has named are.
+A write keeps a lock and its folders next to the target, as hidden entries whose names contain the run and the
+operation. Only the holder of the lock touches the folders, so a folder that it did not create was left by a killed run.
+Nothing is removed because of the name of its folder alone: only files that Spark or an output has named are removed.
 See docs/decisions/0003-publishing-plain-files.md.
 """
 
@@ -31,16 +31,16 @@ _OF_SPARK = re.compile(r"part-\d+-[^/]*|_SUCCESS|_temporary|\.[^/]+\.crc")
 
 
 def sibling(target: Path, name: str) -> Path:
-    """A hidden path next to the target, on the same file system."""
+    """Returns a hidden path next to the target, on the same file system."""
     return target.with_name(f".{target.name}.tallybook-{name}")
 
 
 @contextmanager
 def locked(target: Path) -> Iterator[None]:
-    """Hold the target's lock, waiting for others; first repair and clear what a killed run left behind.
+    """Waits for the target's lock and holds it; first repairs and removes what a killed run left behind.
 
-    The lock file is removed when the work is done, so one that was waited for may be gone by then and is opened again.
-    A file of that name with something in it is not ours: it serves as a lock and stays as it is.
+    The lock file is removed in the end. So a process that waited for the lock may hold a removed file, and then opens
+    the file again. A file of that name with content is not ours: it is used as a lock and not removed.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     lock = sibling(target, "lock")
@@ -66,8 +66,8 @@ def locked(target: Path) -> Iterator[None]:
 def publish(ready: Path, target: Path) -> None:
     """Replaces the target with a finished file or folder; a reader sees all of the old or all of the new.
 
-    Where the file system cannot exchange two names, the old folder steps aside first: for a moment there is nothing,
-    and after a kill in that moment the next write brings it back.
+    If the file system cannot exchange two names, the old folder is renamed first. For a short time there is nothing at
+    the target, and after a kill in that time the next write restores the old folder.
     """
     if ready.is_file():
         ready.replace(target)
@@ -83,14 +83,14 @@ def publish(ready: Path, target: Path) -> None:
 
 
 def link_into(source: Path, folder: Path, except_prefix: str) -> None:
-    """Give the files that outputs have written into one folder a second name in another, except those of one output."""
+    """Links the files that outputs have written into a folder to another folder, except those with a prefix."""
     for entry in source.iterdir():
         if is_own_file(entry) and not entry.name.startswith(except_prefix):
             _link(str(entry), str(folder / entry.name))
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder, if it is there."""
+    """Removes a file or a folder, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -98,9 +98,9 @@ def remove(path: Path) -> None:
 
 
 def clear(folder: Path) -> list[Path]:
-    """Remove what Spark or an output has written into a folder, and the folder if nothing else is in it.
+    """Removes the files that Spark or an output has written into a folder, and the folder if it is empty then.
 
-    Returns what else is in it.
+    Returns the other entries.
     """
     if not folder.is_dir() or folder.is_symlink():
         return []
@@ -116,7 +116,7 @@ def clear(folder: Path) -> list[Path]:
 
 
 def _give_back(old: Path, target: Path) -> None:
-    """Clear the folder that was replaced. What somebody has put there at the last moment goes on to the new folder."""
+    """Removes the folder that was replaced. Files that somebody has added at the last moment move to the new folder."""
     for entry in clear(old):
         entry.rename(target / entry.name)
     if old.exists():
@@ -124,7 +124,7 @@ def _give_back(old: Path, target: Path) -> None:
 
 
 def _recover(target: Path) -> None:
-    """Bring back a folder that had stepped aside, and clear what was staged."""
+    """Restores a folder that was renamed, and removes what was staged."""
     prefix = sibling(target, "").name
     left = [path for path in target.parent.iterdir() if path.name.startswith(prefix)]
     for path in sorted(path for path in left if _STAGING.fullmatch(path.name.removeprefix(prefix))):
@@ -142,7 +142,7 @@ def _link(source: str, destination: str) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Swap two names in one step of the file system; False where it cannot."""
+    """Exchanges two names in one step; returns False if the file system cannot."""
     libc = ctypes.CDLL(None, use_errno=True)
     names = os.fsencode(one), os.fsencode(other)
     try:

@@ -1,8 +1,8 @@
-"""Rows of a table, checked and typed: every declared column under its own name, and what system columns there are.
+"""Reads the rows of a table, checked and typed: every declared column under its own name, and the system columns.
 
-Checks of values are expressions in the plan that fail the job (`tallybook.rows.raising`), so good data is passed
-over once; `diagnose` turns such a failure into a problem that names the values. A column nobody asks for is neither
-read nor checked.
+Checks of values are expressions in the plan that fail the job (`tallybook.rows.raising`), so good data is read only
+once. `diagnose` turns such a failure into a problem that names the values. A column that is not used is neither read
+nor checked.
 """
 
 from __future__ import annotations
@@ -29,22 +29,23 @@ from tallybook.storage.scan import Field, Scan, fields_of, quoted
 from tallybook.storage.types import bound_of_validity, from_text, is_timestamp, widens
 
 _EXPANDED_BY_HADOOP = re.compile(r"\$\{(env\.[^ $}]*|[^ $}:]+)\}")
-"""Columnar readers name their columns in a setting of Hadoop's, which replaces this form where the variable or setting
-exists: the column would be sought under another name, and be NULL. Spark's own `${env:NAME}` means nothing there."""
+"""Columnar readers pass column names in a setting of Hadoop, which replaces this form if the variable or setting
+exists. Spark would then look for a column of another name and return NULL. Spark's own `${env:NAME}` is not replaced
+there."""
 
 
 def read(spark: SparkSession, location: Location, table: Table) -> DataFrame:
-    """The rows of one location; see `read_all`."""
+    """Returns the rows of one location; see `read_all`."""
     return read_all(spark, [location], table)
 
 
 def read_all(spark: SparkSession, locations: Sequence[Location], table: Table, *, numbered: bool = True) -> DataFrame:
-    """The rows of a table at several locations, such as one for each month of a quarter.
+    """Returns the rows of a table at several locations, such as one for each month of a quarter.
 
-    Besides the declared columns and the system columns that are there, the frame has POSITION, which orders the rows
-    over all locations; unless nobody needs it, because it makes Spark read the index of each row. Rows of a `period`
-    table without that column belong to the period that their location was rendered for. A system column that only some
-    locations have is NULL on the rows of the others.
+    The frame has the declared columns and the system columns that the data has. If `numbered`, it also has POSITION,
+    which orders the rows over all locations; it makes Spark read the index of each row. Rows of a `period` table
+    without a period column belong to the period of their location. A system column that only some locations have is
+    NULL on the rows of the others.
     """
     frames: list[DataFrame] = []
     files = 0
@@ -53,9 +54,9 @@ def read_all(spark: SparkSession, locations: Sequence[Location], table: Table, *
         scans = format_of(location).scan(spark, location, fields_of(table), files)
         if not scans and location.on_missing != "empty":
             raise _not_found(location)
-        frames += [_typed(found, location, table, numbered) for found in scans]
-        files += sum(len(found.files) for found in scans)
-        by_format = by_format and all(POSITION in found.values for found in scans)
+        frames += [_typed(scan, location, table, numbered) for scan in scans]
+        files += sum(len(scan.files) for scan in scans)
+        by_format = by_format and all(POSITION in scan.values for scan in scans)
     rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames or [_empty(spark, table)])
     return rows if by_format or not numbered else rows.withColumn(POSITION, F.monotonically_increasing_id())
 
@@ -71,19 +72,19 @@ def _not_found(location: Location) -> RunError:
     )
 
 
-def _typed(found: Scan, location: Location, table: Table, numbered: bool) -> DataFrame:
-    fields = [field for field in fields_of(table) if present(field, found, location, table)]
-    period = _rendered_period(found, fields, location, table)
-    position = {POSITION: found.values[POSITION]} if numbered and POSITION in found.values else {}
-    if all(_is_final(field, found) for field in fields):
-        named = {field.name: found.values[field.physical] for field in fields}
-        return sql.select(found.source, named | position | period)
-    values = (checked(field, found, location, table).alias(field.name) for field in fields)
-    return found.frame.select(*values, *position, *(F.expr(value).alias(name) for name, value in period.items()))
+def _typed(scan: Scan, location: Location, table: Table, numbered: bool) -> DataFrame:
+    fields = [field for field in fields_of(table) if present(field, scan, location, table)]
+    period = _rendered_period(scan, fields, location, table)
+    position = {POSITION: scan.values[POSITION]} if numbered and POSITION in scan.values else {}
+    if all(_is_final(field, scan) for field in fields):
+        named = {field.name: scan.values[field.physical] for field in fields}
+        return sql.select(scan.source, named | position | period)
+    values = (checked(field, scan, location, table).alias(field.name) for field in fields)
+    return scan.frame.select(*values, *position, *(F.expr(value).alias(name) for name, value in period.items()))
 
 
-def _rendered_period(found: Scan, fields: Sequence[Field], location: Location, table: Table) -> dict[str, str]:
-    """PERIOD in SQL where rows need one and do not say it themselves: the one their location was rendered for."""
+def _rendered_period(scan: Scan, fields: Sequence[Field], location: Location, table: Table) -> dict[str, str]:
+    """Returns SQL for PERIOD if rows need a period and have no column for it: the period of their location."""
     if table.temporal_mode != "period" or any(field.name == PERIOD for field in fields):
         return {}
     if location.period is None:
@@ -91,29 +92,30 @@ def _rendered_period(found: Scan, fields: Sequence[Field], location: Location, t
             "SchemaMismatch",
             f"{location} is shared by all periods and has no column '{table.period_column}', so the period of its rows "
             f"is not known (table '{table.name}')",
-            hint=did_you_mean(table.period_column, found.known),
+            hint=did_you_mean(table.period_column, scan.column_names),
         )
     return {PERIOD: sql.text(location.period)}
 
 
-def _is_final(field: Field, found: Scan) -> bool:
-    """True if no value has to be converted and none can be wrong."""
-    same = field.physical not in found.text and found.types[field.physical] == spark_type(field.type)
-    trusted = field.physical not in found.doubts and field.physical not in found.folders
-    return same and field.nullable and found.broken is None and trusted
+def _is_final(field: Field, scan: Scan) -> bool:
+    """True if no value needs a conversion and none can be wrong."""
+    same = field.physical not in scan.text and scan.types[field.physical] == spark_type(field.type)
+    trusted = field.physical not in scan.doubts and field.physical not in scan.folders
+    return same and field.nullable and scan.broken is None and trusted
 
 
-def present(field: Field, found: Scan, location: Location, table: Table) -> bool:
-    """True if the column is there with a type that fits; SchemaMismatch if it should be and is not."""
+def present(field: Field, scan: Scan, location: Location, table: Table) -> bool:
+    """True if the data has the column with a type that fits. Raises SchemaMismatch if a required column is missing, or
+    a column has another type."""
     format = format_of(location)
-    where = format.where(location, found)
-    if field.physical not in found.types:
+    where = format.where(location, scan)
+    if field.physical not in scan.types:
         if field.required:
             message = f"{where} has no column '{field.physical}' of table '{table.name}'"
-            raise fail("SchemaMismatch", message, hint=did_you_mean(field.physical, found.known))
-        other = next((name for name in found.known if folded(name) == folded(field.physical)), None)
+            raise fail("SchemaMismatch", message, hint=did_you_mean(field.physical, scan.column_names))
+        other = next((name for name in scan.column_names if folded(name) == folded(field.physical)), None)
         if other is not None:
-            message = f"{where} has a column '{other}', which differs from '{field.physical}' by case only"
+            message = f"{where} has a column '{other}', which differs from '{field.physical}' only by case"
             hint = f"'{field.physical}' is a system column; rename the column in the data"
             raise fail("SchemaMismatch", message, hint=hint)
         return False
@@ -124,8 +126,8 @@ def present(field: Field, found: Scan, location: Location, table: Table) -> bool
             "variable",
             hint="rename the column in the data",
         )
-    type = found.types[field.physical]
-    any_text = field.physical in found.text and isinstance(type, T.StringType)
+    type = scan.types[field.physical]
+    any_text = field.physical in scan.text and isinstance(type, T.StringType)
     bound = field.name in VALIDITY_COLUMNS and is_timestamp(type)
     if not any_text and not bound and not widens(type, field.type):
         raise fail(
@@ -137,43 +139,44 @@ def present(field: Field, found: Scan, location: Location, table: Table) -> bool
     return True
 
 
-def checked(field: Field, found: Scan, location: Location, table: Table) -> Column:
-    """The value in its declared type; the job fails on a row whose value is none."""
-    facts = {"table": table.name, "location": location.target, "column": field.name}
+def checked(field: Field, scan: Scan, location: Location, table: Table) -> Column:
+    """Returns the value in its declared type; the job fails on a row with another value."""
+    details = {"table": table.name, "location": location.target, "column": field.name}
     given = quoted(field.physical)
-    value = converted(field, found)
+    value = converted(field, scan)
     if not field.nullable:
-        value = F.coalesce(value, raising("DataLoadError", **facts, value=given.cast("string")))
-    elif field.physical in found.text:
-        value = F.coalesce(value, F.when(given.isNotNull(), raising("DataLoadError", **facts, value=given)))
-    if field.physical in found.doubts:
-        failure = raising("DataLoadError", **facts, value=given.cast("string"))
-        value = F.when(quoted(found.doubts[field.physical]).isNotNull(), failure).otherwise(value)
-    if field.physical in found.folders:
-        failure = raising("DataLoadError", **facts, value=given.cast("string"))
-        value = F.when(agrees_with_folder(field, found), value).otherwise(failure)
-    if found.broken is not None:
-        failure = raising("DataLoadError", **facts, of="row", value=found.broken)
-        value = F.when(found.broken.isNotNull(), failure).otherwise(value)
+        value = F.coalesce(value, raising("DataLoadError", **details, value=given.cast("string")))
+    elif field.physical in scan.text:
+        value = F.coalesce(value, F.when(given.isNotNull(), raising("DataLoadError", **details, value=given)))
+    if field.physical in scan.doubts:
+        failure = raising("DataLoadError", **details, value=given.cast("string"))
+        value = F.when(quoted(scan.doubts[field.physical]).isNotNull(), failure).otherwise(value)
+    if field.physical in scan.folders:
+        failure = raising("DataLoadError", **details, value=given.cast("string"))
+        value = F.when(agrees_with_folder(field, scan), value).otherwise(failure)
+    if scan.broken is not None:
+        failure = raising("DataLoadError", **details, of="row", value=scan.broken)
+        value = F.when(scan.broken.isNotNull(), failure).otherwise(value)
     return value
 
 
-def converted(field: Field, found: Scan, given: Column | None = None) -> Column:
-    """The value in its declared type, NULL where a text is none. Bounds of validity may also be timestamps."""
+def converted(field: Field, scan: Scan, given: Column | None = None) -> Column:
+    """Returns the value in its declared type, NULL if a text is not such a value. Bounds of validity may be
+    timestamps."""
     given = quoted(field.physical) if given is None else given
-    bound, is_text = field.name in VALIDITY_COLUMNS, field.physical in found.text
+    bound, is_text = field.name in VALIDITY_COLUMNS, field.physical in scan.text
     if bound and is_text:
         return F.coalesce(from_text(given, field.type), bound_of_validity(from_text(given, TIMESTAMP)))
-    if bound and is_timestamp(found.types[field.physical]):
+    if bound and is_timestamp(scan.types[field.physical]):
         return bound_of_validity(given.cast(spark_type(TIMESTAMP)))
     return from_text(given, field.type) if is_text else given.cast(spark_type(field.type))
 
 
-def agrees_with_folder(field: Field, found: Scan) -> Column:
-    """True if a value is the one that the name of its folder says."""
-    folder = quoted(found.folders[field.physical])
-    stated = converted(field, replace(found, text=found.text | {field.physical}), folder)
-    return converted(field, found).eqNullSafe(stated)
+def agrees_with_folder(field: Field, scan: Scan) -> Column:
+    """Returns a condition that is true if a value equals the one in the name of its folder."""
+    folder = quoted(scan.folders[field.physical])
+    stated = converted(field, replace(scan, text=scan.text | {field.physical}), folder)
+    return converted(field, scan).eqNullSafe(stated)
 
 
 def _empty(spark: SparkSession, table: Table) -> DataFrame:

@@ -1,4 +1,4 @@
-"""What readers share: the columns they look for, rows as Spark reads them, and where each row came from."""
+"""What all readers share: the columns to read, rows as Spark reads them, and the file and position of each row."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ ORIGIN = {
     START: "_metadata.file_block_start",
     ROW: "_metadata.row_index",
 }
-"""Where Spark says what row of which file it is reading."""
+"""SQL for the file and row that Spark is reading."""
 _LISTED, _ORDINAL = map(sql.internal, ("listed", "ordinal"))
 _ROW_BITS = 40
 _SEARCHED_FILES = 32
-"""Up to here a row's file is looked for among all of them; for more files a broadcast join is quicker. (Nested
-comparisons would be quickest, once the JVM has compiled them: which for ten million rows takes it half of the run.)"""
+"""The most files among which a row's file is searched in a map; for more files a broadcast join is faster. (Nested
+comparisons would be fastest once the JVM has compiled them, but for ten million rows that takes half of the run.)"""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column looked for in the data."""
+    """A column to read from the data."""
 
     name: str
     physical: str
     type: ColumnType
     nullable: bool = True
     required: bool = False
-    """True if a location without it is refused; the other system columns are read where they exist."""
+    """True if data without it is refused. Other system columns are read if they exist."""
     declared: bool = False
 
 
 def fields_of(table: Table) -> tuple[Field, ...]:
-    """The declared columns, then the system columns that rows of this table may bring along."""
+    """Returns the declared columns, then the system columns that the data of this table may have."""
     declared = tuple(Field(c.name, c.physical, c.type, c.nullable, required=True, declared=True) for c in table.columns)
     physical = {PERIOD: table.period_column, VALID_FROM: table.valid_from_column, VALID_TO: table.valid_to_column}
     system = tuple(
@@ -59,22 +59,23 @@ def fields_of(table: Table) -> tuple[Field, ...]:
 
 @dataclass(frozen=True)
 class Scan:
-    """Rows as Spark reads them from `source`; `values` are its columns, in SQL: physical ones, FILE, and where the
-    format knows them START, ROW and POSITION. One select takes those that it needs, because Spark analyses each one.
-
-    `types` holds the columns looked for that are there; those in `text` are still to be parsed. `known` are the names
-    of all columns there. `broken` says, as text, what is wrong with a row as a whole, and is NULL on good rows.
-    `doubts` names for a column the value that says why it cannot be trusted, and is NULL on good rows.
-    """
+    """Rows as Spark reads them from files that are read alike, or from a table."""
 
     source: DataFrame
     values: Mapping[str, str]
+    """SQL for each value of a row: the physical columns, FILE, and START, ROW and POSITION if the format has them. A
+    select should take only those that it needs, because Spark analyses each one."""
     types: Mapping[str, T.DataType]
-    known: frozenset[str]
+    """The types of the wanted columns that the data has."""
+    column_names: frozenset[str]
+    """All columns of the data."""
     files: tuple[str, ...] = ()
     text: frozenset[str] = frozenset()
+    """The columns that are text and still have to be parsed."""
     broken: Column | None = None
+    """The text of a row that cannot be read as a whole; NULL on good rows."""
     doubts: Mapping[str, str] = field(default_factory=dict)
+    """For a column, the value that says why it cannot be trusted; NULL on good rows."""
     folders: Mapping[str, str] = field(default_factory=dict)
     """For a column that is in the file and in the names of its folders, the value with the text of the folder."""
 
@@ -85,22 +86,22 @@ class Scan:
 
 
 def quoted(name: str) -> Column:
-    """A column by its exact name, whatever characters it has."""
+    """Returns a column by its exact name, with any characters in it."""
     return column_named(name)
 
 
 def local_path(location: Location) -> str | None:
-    """The path on this machine's file system, or None for any other url."""
+    """Returns the path of a location on this machine's file system; None for any other url."""
     return local_target(location.target)
 
 
 def positioned(
     spark: SparkSession, source: DataFrame, values: Mapping[str, str], ordinals: Mapping[str, int]
 ) -> tuple[DataFrame, dict[str, str]]:
-    """Add POSITION to values with FILE, NAME and ROW: `file ordinal << 40 | row index`, whatever the parallelism.
+    """Adds POSITION to values with FILE, NAME and ROW: `file ordinal << 40 | row index`, independent of parallelism.
 
-    A row of a file that is not among the known ones fails the job: a wrong position would be a wrong row id. Files are
-    identified by their names where those are unique: they differ early, while paths begin with the same long folder.
+    A row of a file without an ordinal fails the job, because a wrong position would be a wrong row id. Files are
+    identified by their names if those are unique, which is faster: all paths begin with the same long folder.
     """
     names = {file.rsplit("/", 1)[-1]: ordinal for file, ordinal in ordinals.items()}
     key = values[NAME if len(names) == len(ordinals) else FILE]
@@ -112,8 +113,8 @@ def positioned(
         ordinal = _listed(f"try_element_at(map({pairs}), {key})", key)
     else:
         columns = f"{sql.name(_LISTED)} string, {sql.name(_ORDINAL)} bigint"
-        known = spark.createDataFrame(list(ordinals.items()), columns)
-        source = source.join(F.broadcast(known), F.expr(f"{key} = {sql.name(_LISTED)}"), "left")
+        listed = spark.createDataFrame(list(ordinals.items()), columns)
+        source = source.join(F.broadcast(listed), F.expr(f"{key} = {sql.name(_LISTED)}"), "left")
         ordinal = _listed(sql.name(_ORDINAL), key)
     return source, {**values, POSITION: f"shiftleft({ordinal}, {_ROW_BITS}) | {values[ROW]}"}
 

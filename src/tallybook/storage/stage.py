@@ -1,4 +1,4 @@
-"""Spark writes the rows of an output into a folder that nobody reads yet, and says what it has written."""
+"""Lets Spark write the rows of an output into a folder that nobody reads yet, and counts them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Written:
-    """What an output has written. `version` is what a reader needs to find these rows again."""
+    """What an output has written. `version` is the version of a table that has these rows."""
 
     rows: int
     columns: tuple[str, ...]
@@ -43,10 +43,10 @@ class StagedFile:
 def stage(
     format: PlainFiles, spark: SparkSession, frame: DataFrame, location: Location, path: str, *, single: bool = False
 ) -> tuple[StagedFile, ...]:
-    """Writes the rows as files of a format into a folder of their own, as a single file where that is asked for.
+    """Writes the rows as files of a format into a new folder, or as a single file in it.
 
-    Rows are counted in the files, not in the job: a counter inside the job counts a retried task twice. For Parquet
-    and ORC that reads footers, for CSV and JSON the text just written; the rows are never computed again.
+    Rows are counted in the files, because a counter in the job would count a retried task twice. For Parquet and ORC
+    that reads footers, for CSV and JSON the text just written; the rows are not computed again.
     """
     ready = format.prepared(spark, frame, location)
     whole = {"maxRecordsPerFile": "0"} if single else {}
@@ -73,7 +73,7 @@ def stage(
 def count_staged_files(
     format: PlainFiles, spark: SparkSession, frame: DataFrame, location: Location, path: str
 ) -> tuple[StagedFile, ...]:
-    """The files of a staged folder that have rows, counted by Spark."""
+    """Returns the files of a staged folder that have rows, with the rows counted by Spark."""
     columns = T.StructType([T.StructField(name, T.StringType()) for name in frame.columns])
     written = reader(spark, location).format(format.type).schema(columns).options(**format.read_options(location))
     rows = written.load(escape_pattern(path)).groupBy("_metadata.file_name", "_metadata.file_size").count().collect()
@@ -83,7 +83,8 @@ def count_staged_files(
 def clear(spark: SparkSession, location: Location, path: str) -> None:
     """Removes a folder that earlier attempts may have left.
 
-    Overwriting it with no rows is the one way to delete that Spark offers on every file system; an empty file stays.
+    To overwrite it with no rows is the only way that Spark can delete files on every file system; an empty file
+    remains.
     """
     if not urlsplit(path).scheme:
         remove(Path(path))
@@ -93,5 +94,5 @@ def clear(spark: SparkSession, location: Location, path: str) -> None:
 
 
 def columns_text(schema: T.StructType) -> str:
-    """Columns as a message lists them."""
+    """Returns the columns as text for a message."""
     return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)

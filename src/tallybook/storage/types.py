@@ -1,7 +1,6 @@
-"""What may become what without loss, and text read strictly.
+"""Converts values without loss: which types fit a declared type, and how text is parsed strictly.
 
-The session's time zone is UTC (the session module sees to it): a date or a zoneless timestamp becomes an instant
-in that zone.
+The session's time zone is UTC, which the engine ensures. A date, or a timestamp without a zone, is a time in that zone.
 """
 
 from __future__ import annotations
@@ -15,49 +14,52 @@ from tallybook.model.columns import ColumnType
 
 _INTEGER_DIGITS: dict[type[T.DataType], int] = {T.ByteType: 3, T.ShortType: 5, T.IntegerType: 10, T.LongType: 19}
 _SAFE_INTEGER_DIGITS = 18
-"""Every number of so many digits fits 64 bits."""
+"""Every number with this many digits fits 64 bits."""
 
 
-def widens(found: T.DataType, declared: ColumnType) -> bool:
-    """Whether every value of the type found in the data is a value of the declared type."""
-    if isinstance(found, T.NullType):
+def widens(actual: T.DataType, declared: ColumnType) -> bool:
+    """True if every value of the data's type is a value of the declared type."""
+    if isinstance(actual, T.NullType):
         return True
-    digits = _INTEGER_DIGITS.get(found.__class__)
+    digits = _INTEGER_DIGITS.get(actual.__class__)
     match declared.kind:
         case "integer":
-            whole = isinstance(found, T.DecimalType) and found.scale == 0 and found.precision <= _SAFE_INTEGER_DIGITS
+            whole = isinstance(actual, T.DecimalType) and actual.scale == 0 and actual.precision <= _SAFE_INTEGER_DIGITS
             return digits is not None or whole
         case "decimal":
-            if isinstance(found, T.DecimalType):
-                return found.scale <= declared.scale and found.precision - found.scale <= declared.integer_digits
+            if isinstance(actual, T.DecimalType):
+                return actual.scale <= declared.scale and actual.precision - actual.scale <= declared.integer_digits
             return digits is not None and digits <= declared.integer_digits
         case "timestamp":
-            return isinstance(found, T.TimestampType | T.TimestampNTZType | T.DateType)
+            return isinstance(actual, T.TimestampType | T.TimestampNTZType | T.DateType)
         case "string":
-            return isinstance(found, T.StringType | T.CharType | T.VarcharType)
-    return found == spark_type(declared)
+            return isinstance(actual, T.StringType | T.CharType | T.VarcharType)
+    return actual == spark_type(declared)
 
 
-def is_timestamp(found: T.DataType) -> bool:
+def is_timestamp(actual: T.DataType) -> bool:
     """True for timestamps with and without a time zone."""
-    return isinstance(found, T.TimestampType | T.TimestampNTZType)
+    return isinstance(actual, T.TimestampType | T.TimestampNTZType)
 
 
-def bound_of_validity(moment: Column) -> Column:
-    """The date that a bound of validity counts as if it is a timestamp: the first day that does not begin before it.
+def bound_of_validity(timestamp: Column) -> Column:
+    """Returns the date for a bound of validity that is a timestamp: the first day that does not begin before it.
 
     A row is valid on a day if it is valid when that day begins, in UTC. So a row that ends at 23:59:59 is still valid
-    on that day, and of two rows that follow each other one is valid on every day. The last day there is stays it.
+    on that day, and of two rows that follow each other one is valid on every day. 9999-12-31 is the last day.
     """
-    first, last = F.date_add((moment - F.expr("INTERVAL 1 MICROSECOND")).cast("date"), 1), F.lit(LAST_DAY).cast("date")
+    first, last = (
+        F.date_add((timestamp - F.expr("INTERVAL 1 MICROSECOND")).cast("date"), 1),
+        F.lit(LAST_DAY).cast("date"),
+    )
     return F.when(first > last, last).otherwise(first)
 
 
 def from_text(text: Column, type: ColumnType) -> Column:
-    """The value a text stands for, NULL where it is not exactly one; spaces around it do not count.
+    """Returns the value of a text, NULL if the text is not exactly one value; spaces around it do not count.
 
-    Texts themselves are kept as they are, but for the replacement character, which is what bytes that are no UTF-8
-    have become by the time they can be seen here.
+    A string is returned unchanged. If it has a replacement character it is NULL, because Spark has already put that in
+    place of bytes that are not UTF-8.
     """
     if type.kind == "string":
         return F.when(~text.contains("\ufffd"), text)
@@ -81,25 +83,24 @@ _ZONE = r"(Z|[+-]\d{2}(:?\d{2})?)"
 
 
 def _timestamp(text: Column) -> Column:
-    """ISO; without a zone it means UTC, without a time midnight. Digits beyond microseconds would be cut: refused.
-
-    A zone can move a moment out of the years 1 to 9999.
+    """Parses an ISO timestamp: without a zone it is in UTC, without a time it is midnight. It is NULL if it has digits
+    beyond microseconds, or if its zone moves it out of the years 1 to 9999.
     """
     zoned = (
         F.when(text.rlike(rf"^{_DAY}$"), F.concat(text, F.lit(" 00:00:00Z")))
         .when(text.rlike(rf"^{_DAY}{_TIME}$"), F.concat(text, F.lit("Z")))
         .when(text.rlike(rf"^{_DAY}{_TIME}{_ZONE}$"), text)
     )
-    moment = zoned.try_cast("timestamp_ltz")
+    timestamp = zoned.try_cast("timestamp_ltz")
     bounds = (f"{FIRST_DAY} 00:00:00Z", f"{LAST_DAY} 23:59:59.999999Z")
-    return F.when(moment.between(*(F.lit(bound).cast("timestamp_ltz") for bound in bounds)), moment)
+    return F.when(timestamp.between(*(F.lit(bound).cast("timestamp_ltz") for bound in bounds)), timestamp)
 
 
 def _decimal(text: Column, type: ColumnType) -> Column:
-    """Digits and a point, with or without an exponent; NULL when a digit other than zero would be lost.
+    """Parses a number with or without an exponent; NULL if a digit other than zero would be lost.
 
-    Spark's own cast rounds, so the digits are counted in the text: in a plain number by the pattern alone, else
-    fraction digits, less trailing zeros, less the exponent, is the scale the number needs.
+    Spark's own cast rounds, so the digits are counted in the text: in a plain number by the pattern. In a number with
+    an exponent, the scale is the number of fraction digits, minus trailing zeros, minus the exponent.
     """
     plain = rf"^[+-]?(?=\.?\d)\d*(\.\d{{0,{type.scale}}}0*)?$"
     with_exponent = r"^[+-]?(?=\.?\d)\d*(\.\d*)?[eE][+-]?\d{1,4}$"
@@ -112,7 +113,7 @@ def _decimal(text: Column, type: ColumnType) -> Column:
 
 
 def wanted(type: ColumnType) -> str:
-    """What a value of this type looks like, for the hint of a message."""
+    """Describes a value of this type for the hint of a message."""
     match type.kind:
         case "integer":
             return "a whole number of at most 64 bits, without separators"

@@ -1,4 +1,4 @@
-"""Writing the rows of an output: a reader sees all of it or none, and a retry by the same run changes nothing."""
+"""Writes the rows of an output: a reader sees all of them or none, and a retry by the same run changes nothing."""
 
 from __future__ import annotations
 
@@ -25,17 +25,16 @@ def write(
     guard: Guard = UNGUARDED,
 ) -> Written:
     """Writes a frame to a location. `run_id` and `seq` name the output: writing it again replaces what it wrote.
-    `guard` is asked directly before the rows become visible.
+    `guard` is checked directly before the rows become visible.
 
-    A failure inside the frame's own computation comes out as Spark raised it; everything about the destination is
-    a WriteFailed.
+    A failure in the computation of the frame is raised as Spark raised it; a failure of the destination is WriteFailed.
     """
     check_destination(location, mode=mode, run_id=run_id, seq=seq)
     return format_of(location).write(spark, frame, location, Output(run_id, seq, mode, guard))
 
 
 def check_destination(location: Location, *, mode: WriteMode, run_id: str, seq: int) -> None:
-    """Raises WriteFailed if the format or what is at the location forbids the output. Needs no rows, changes
+    """Raises WriteFailed if the format or what is at the location forbids the output. It needs no rows and changes
     nothing."""
     format = format_of(location)
     format.require(Ability.WRITE, location)
@@ -43,7 +42,7 @@ def check_destination(location: Location, *, mode: WriteMode, run_id: str, seq: 
     if local is not None and os.path.realpath(local) != os.path.normpath(local):
         raise fail(
             "WriteFailed",
-            f"{local} leads to {os.path.realpath(local)} through a link that was not there when the run was planned",
+            f"{local} leads to {os.path.realpath(local)} through a link that did not exist when the run was planned",
             hint="run again",
         )
     try:
@@ -53,12 +52,12 @@ def check_destination(location: Location, *, mode: WriteMode, run_id: str, seq: 
 
 
 def written_by(location: Location, run_id: str, seq: int) -> Location:
-    """The location of the rows of one output among those that others have added."""
+    """Returns the location of the rows of one output, without those that others have added."""
     return format_of(location).written_by(location, Output(run_id, seq))
 
 
 def has_written(location: Location, run_id: str, seq: int) -> bool | None:
-    """True if an output of a run is visible at its destination; None if the destination cannot be asked."""
+    """True if an output of a run is visible at its destination; None if that cannot be found out."""
     try:
         return format_of(location).has_written(location, Output(run_id, seq))
     except (FileNotFoundError, NotADirectoryError):

@@ -164,7 +164,7 @@ def _open(
 
 
 def _in_both(reading: FileReading, path: str, in_folders: Iterable[str]) -> frozenset[str]:
-    """The columns that a file has and its folders name; SchemaMismatch if they differ only in case."""
+    """The columns that a file has and its folders name; SchemaMismatch if they differ only by case."""
     folders = {folded(name): name for name in in_folders}
     for name, _ in reading.columns:
         folder = folders.get(folded(name), name)
