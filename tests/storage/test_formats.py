@@ -57,7 +57,7 @@ def test_every_type_of_a_datasource_is_a_format():
 
 
 def test_a_format_is_registered_once():
-    with pytest.raises(ValueError, match="delta is registered already"):
+    with pytest.raises(ValueError, match="delta is already registered"):
         register(FORMATS["delta"])
 
 

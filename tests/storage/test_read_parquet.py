@@ -194,7 +194,7 @@ def test_old_dates_in_an_unknown_calendar_are_refused(refused, rows, place, tabl
     file = foreign(tmp_path / "a.parquet", {})
     problem = refused(place("parquet", file), table(day="date"))
     assert problem.type == "DataLoadError"
-    assert "row 1: '0001-01-01 (the file does not say in which calendar" in problem.message
+    assert "row 1: '0001-01-01 (the file does not say which calendar" in problem.message
     assert "row 2: '1582-10-10" in problem.message and "row 3" not in problem.message
     assert (
         "row 1: '1890-01-01 00:00:00 (the file does not say"

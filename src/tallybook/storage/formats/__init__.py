@@ -1,6 +1,6 @@
-"""Formats of rows: one file each, behind the contract in `base`. A format's machinery is beside it.
+"""The formats of rows, one file for each. `base` has the contract; helpers of a format are in files with its name.
 
-Importing the package fills the registry.
+Importing the package registers all formats.
 """
 
 from tallybook.storage.formats import catalog, csv, database, delta, json, orc, parquet

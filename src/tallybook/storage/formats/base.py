@@ -1,8 +1,8 @@
 """The contract of a format, and the registry of all formats.
 
-A format is what the `type` of a datasource names. Whoever reads or writes rows asks `format_of(location)` and never
-compares names. A new format is one file here: a subclass of `Format` with an instance that is registered, and its
-import in `formats/__init__.py`.
+The `type` of a datasource names its format. Code that reads or writes rows calls `format_of(location)` and never
+compares names. A new format is one file here, with a subclass of `Format` and a registered instance, and an import in
+`formats/__init__.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tallybook.storage.stage import Written
 
 @dataclass(frozen=True)
 class _Refusal:
-    """What a user sees of a format that lacks an ability."""
+    """The problem that a user sees if a format lacks an ability."""
 
     problem: str
     message: str
@@ -34,7 +34,7 @@ class _Refusal:
 
 
 class Ability(Enum):
-    """What a format may be able to do; the value is the refusal of a format that is not."""
+    """What a format may be able to do. The value is the refusal of a format that lacks the ability."""
 
     SCAN = _Refusal("DataLoadError", "cannot be read yet", "use files, a Delta table or a spark_catalog table")
     WRITE = _Refusal(
@@ -49,20 +49,19 @@ class Ability(Enum):
 class Format:
     """A format of rows. It has no state: everything about the rows is in the location.
 
-    The methods of an ability raise its refusal until a format overrides them and names the ability in `can`. Callers
-    that can do without an ability look into `can` first. The other methods and attributes have an answer for every
-    format.
+    The methods of an ability raise its refusal unless a format overrides them and lists the ability in `can`. Callers
+    that can do without an ability check `can` first. The other methods and attributes have a default for every format.
     """
 
     type: ClassVar[str]
     can: ClassVar[frozenset[Ability]] = frozenset()
 
     signature: ClassVar[Signature | None] = None
-    """How its data files are recognised, for formats of columnar files."""
+    """How to recognise its data files, for columnar formats."""
     row_hint: ClassVar[str | None] = None
-    """What a row must look like, for formats in which a row can be broken as a whole."""
+    """Describes a valid row, for formats in which a whole row can be invalid."""
     expands_names: ClassVar[bool] = False
-    """True if column names go through a setting of Hadoop's, which replaces `${...}` in them."""
+    """True if Spark passes column names in a setting of Hadoop, which replaces `${...}` in them."""
 
     def require(self, ability: Ability, location: Location) -> None:
         """Raises the refusal of an ability that the format lacks."""
@@ -70,20 +69,20 @@ class Format:
             raise self.refusal(ability, location)
 
     def refusal(self, ability: Ability, location: Location) -> RunError:
-        """The error for a location whose format lacks an ability."""
-        said = ability.value
-        message = f"datasource '{location.source.id}' is of type {location.source.type}, which {said.message}"
-        return fail(said.problem, message, hint=said.hint)
+        """Returns the error for a location whose format lacks an ability."""
+        refusal = ability.value
+        message = f"datasource '{location.source.id}' is of type {location.source.type}, which {refusal.message}"
+        return fail(refusal.problem, message, hint=refusal.hint)
 
     def scan(self, spark: SparkSession, location: Location, fields: Sequence[Field], first: int) -> tuple[Scan, ...]:
-        """The rows of a location, one Scan for each set of files that are read alike; none if there is nothing.
+        """Returns the rows of a location, one Scan for each set of files that are read alike; none if there is no data.
 
         `first` is the ordinal of the first file among all files of the table.
         """
         raise self.refusal(Ability.SCAN, location)
 
     def check_destination(self, location: Location, output: Output) -> None:
-        """Raises WriteFailed if what is at the location forbids the output. Needs no rows and changes nothing."""
+        """Raises WriteFailed if what is at the location forbids the output. It needs no rows and changes nothing."""
         raise self.refusal(Ability.WRITE, location)
 
     def write(self, spark: SparkSession, frame: DataFrame, location: Location, output: Output) -> Written:
@@ -91,39 +90,41 @@ class Format:
         raise self.refusal(Ability.WRITE, location)
 
     def written_by(self, location: Location, output: Output) -> Location:
-        """The location of the rows of one output among those that others have added."""
+        """Returns the location of the rows of one output, without those that others have added."""
         raise self.refusal(Ability.WRITE, location)
 
     def has_written(self, location: Location, output: Output) -> bool | None:
-        """True if an output of a run is visible at its destination; None if the destination cannot be asked."""
+        """True if an output of a run is visible at its destination; None if that cannot be found out."""
         raise self.refusal(Ability.WRITE, location)
 
     def fingerprint(self, spark: SparkSession, location: Location) -> list[Json]:
-        """Name, size and time of every file of a location."""
+        """Returns name, size and time of every file of a location."""
         raise self.refusal(Ability.FINGERPRINT, location)
 
     def local_size(self, location: Location) -> int | None:
-        """The bytes of all files of a location; None if they are not on this machine."""
+        """Returns the size in bytes of all files of a location; None if they are not on this machine."""
         raise self.refusal(Ability.FINGERPRINT, location)
 
     def current_version(self, location: Location) -> int:
-        """The newest version at a location, ABSENT if there is nothing."""
+        """Returns the newest version at a location, ABSENT if there is no table."""
         raise self.refusal(Ability.VERSIONS, location)
 
     def areas_read(self, location: Location) -> Iterable[Area]:
-        """The areas of a file system that reading a location reaches, as far as they are known without Spark."""
+        """Returns the areas of a file system that reading a location reaches, as far as they are known without
+        Spark."""
         return ()
 
     def table_folders(self, spark: SparkSession, location: Location) -> set[str]:
-        """The folders that reading a location reaches and that only Spark knows."""
+        """Returns the folders that reading a location reaches and that only Spark knows."""
         return set()
 
     def where(self, location: Location, scan: Scan) -> str:
-        """How a message about the columns of a scan names its rows."""
+        """Returns the text that names the rows of a scan in a message about its columns."""
         return str(location)
 
     def parser_fault(self, spark: SparkSession, location: Location, path: str) -> Problem | None:
-        """The problem of a file that Spark's parser gave up; None if it is not a file of the location."""
+        """Returns the problem of a file that Spark's parser could not read; None if it is not a file of the
+        location."""
         return None
 
     def never_blank(self, path: str, column: str) -> bool:
@@ -140,11 +141,11 @@ AnyFormat = TypeVar("AnyFormat", bound=Format)
 def register(format: AnyFormat) -> AnyFormat:
     """Adds a format to the registry and returns it."""
     if format.type in FORMATS:
-        raise ValueError(f"the format {format.type} is registered already")
+        raise ValueError(f"the format {format.type} is already registered")
     FORMATS[format.type] = format
     return format
 
 
 def format_of(location: Location) -> Format:
-    """The format of the rows at a location."""
+    """Returns the format of the rows at a location."""
     return FORMATS[location.source.type]

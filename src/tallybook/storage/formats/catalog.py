@@ -19,7 +19,7 @@ from tallybook.storage.scan import FILE, Field, Scan
 
 
 class Catalog(Format):
-    """The catalog: Spark knows what the files of a table are."""
+    """The catalog: Spark knows the files of a table."""
 
     type = "spark_catalog"
     can = frozenset({Ability.SCAN})
@@ -29,13 +29,13 @@ class Catalog(Format):
         frame = _open(spark, location)
         if frame is None:
             return ()
-        here = list(dict.fromkeys(f.physical for f in fields if f.physical in frame.columns))
-        types = {name: frame.schema[name].dataType for name in here}
-        values = {name: sql.name(name) for name in here} | {FILE: "CAST(NULL AS string)"}
+        present = list(dict.fromkeys(f.physical for f in fields if f.physical in frame.columns))
+        types = {name: frame.schema[name].dataType for name in present}
+        values = {name: sql.name(name) for name in present} | {FILE: "CAST(NULL AS string)"}
         return (Scan(frame, values, types, frozenset(frame.columns)),)
 
     def table_folders(self, spark: SparkSession, location: Location) -> set[str]:
-        """The folders of the files that a table or view reads; none if there is no such table."""
+        """Returns the folders of the files that a table or view reads; none if there is no such table."""
         frame = _open(spark, location)
         folders = [PurePosixPath(path_of(file)).parent for file in input_files(frame)] if frame is not None else []
         return {str(next(path for path in (folder, *folder.parents) if "=" not in path.name)) for folder in folders}
@@ -45,11 +45,12 @@ CATALOG = register(Catalog())
 
 
 def _open(spark: SparkSession, location: Location) -> DataFrame | None:
-    """The table, or None. Its name is an argument of the query: `spark.table` would expand `${...}` in it."""
+    """Returns the table, None if it does not exist. Its name is a parameter of the query, because `spark.table` would
+    expand `${...}` in it."""
     name = location.target if "`" in location.target else ".".join(map(quote, location.target.split(".")))
     try:
         frame = spark.sql("SELECT * FROM IDENTIFIER(:name)", {"name": name})
-        frame.schema  # noqa: B018  # Spark Connect looks for the table only when it is asked for something
+        frame.schema  # noqa: B018  # Spark Connect looks for the table only when it needs the schema
     except AnalysisException as error:
         if error_condition(error) == "TABLE_OR_VIEW_NOT_FOUND":
             return None

@@ -1,8 +1,8 @@
-"""How Spark must read the columns of a Parquet or ORC file so that values come out as they are in the file.
+"""Describes how Spark must read the columns of a Parquet or ORC file to return the values that are in the file.
 
-Spark believes what a footer claims about the columns, drops digits below a microsecond, and reads old dates in a
-calendar that the file may not use. `parquet` and `orc` look into the files themselves: they say what to ask Spark for,
-how to make the value of it, and which values cannot be trusted.
+Spark trusts the metadata in a footer, drops digits below a microsecond, and reads old dates in a calendar that the file
+may not use. `parquet_footer` and `orc_footer` inspect the files: they decide which type Spark reads, how to compute the
+value from it, and which values cannot be trusted.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tallybook.rows import sql
 
 GREGORIAN_DAY = -141427
 """1582-10-15 in days since 1970: from here on the Julian-Gregorian and the proleptic calendar agree."""
-UNKNOWN_CALENDAR = "the file does not say in which calendar it counts days before 1582-10-15"
+UNKNOWN_CALENDAR = "the file does not say which calendar it uses for days before 1582-10-15"
 
 
 class UnreadableType(T.DataType):
-    """A type that no column can be declared with, under the name a message gives it."""
+    """A type that cannot be declared for a column, with its name for messages."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -34,16 +34,16 @@ class UnreadableType(T.DataType):
 
 @dataclass(frozen=True)
 class ColumnReading:
-    """How one column is read."""
+    """How to read one column."""
 
     type: T.DataType
-    """What the file has."""
+    """The type in the file."""
     read_as: T.DataType | None = None
-    """What Spark is asked for, where that is another type. A string is still to be parsed."""
+    """The type that Spark reads, if it is another one. A string still has to be parsed."""
     value: str | None = None
-    """The value in SQL, where it is not the column as Spark reads it."""
+    """SQL for the value, if it is not the column as Spark reads it."""
     doubt: str | None = None
-    """In SQL, why a value cannot be trusted; NULL for good values. None if all values are good."""
+    """SQL for the reason why a value cannot be trusted; NULL for good values. None if all values are good."""
 
     @property
     def is_text(self) -> bool:
@@ -52,7 +52,7 @@ class ColumnReading:
 
 @dataclass(frozen=True)
 class FileReading:
-    """How the columns somebody asks for are read from a file, as far as it has them."""
+    """How to read the wanted columns that a file has."""
 
     columns: tuple[tuple[str, ColumnReading], ...]
     options: tuple[tuple[str, str], ...] = ()
@@ -62,34 +62,34 @@ class FileReading:
 
     @property
     def schema(self) -> T.StructType:
-        """The columns Spark is asked for."""
-        asked = ((name, column.read_as or column.type) for name, column in self.columns)
-        readable = ((name, type) for name, type in asked if not isinstance(type, T.NullType | UnreadableType))
+        """The columns that Spark reads."""
+        columns = ((name, column.read_as or column.type) for name, column in self.columns)
+        readable = ((name, type) for name, type in columns if not isinstance(type, T.NullType | UnreadableType))
         return T.StructType([T.StructField(name, type) for name, type in readable])
 
 
 def wanted_columns(file: str, names: Sequence[str], wanted: Iterable[str]) -> list[str]:
-    """The names of the columns that are wanted and there. One that Spark cannot tell from another is an error."""
+    """Returns the wanted columns that a file has. Raises SchemaMismatch if Spark cannot tell one from another."""
     alike = Counter(name.lower() for name in names)
-    here = [name for name in dict.fromkeys(names) if name in set(wanted)]
-    for name in here:
+    present = [name for name in dict.fromkeys(names) if name in set(wanted)]
+    for name in present:
         if alike[name.lower()] > 1:
             twins = sorted({f"'{other}'" for other in names if other.lower() == name.lower()})
             what = f"the column {twins[0]} twice" if len(twins) == 1 else f"the columns {' and '.join(twins)}"
             raise fail(
-                "SchemaMismatch", f"{file} has {what}", hint="rename one of them; upper and lower case is not enough"
+                "SchemaMismatch", f"{file} has {what}", hint="rename one of them; names must differ in more than case"
             )
-    return here
+    return present
 
 
 def first_doubt(*cases: tuple[str, str] | None) -> str | None:
-    """SQL that gives the reason of the first condition that is true, else NULL; None without conditions."""
+    """Returns SQL for the reason of the first condition that is true, else NULL; None without conditions."""
     whens = " ".join(f"WHEN {case[0]} THEN {sql.text(case[1])}" for case in cases if case)
     return f"CASE {whens} END" if whens else None
 
 
 def out_of_years(column: str, type: T.DataType) -> tuple[str, str]:
-    """The case of a date or timestamp outside the years 1 to 9999."""
+    """Returns the condition, and the reason, for a date or timestamp outside the years 1 to 9999."""
     if isinstance(type, T.DateType):
         low, high = f"DATE '{FIRST_DAY}'", f"DATE '{LAST_DAY}'"
     else:
@@ -101,5 +101,5 @@ def out_of_years(column: str, type: T.DataType) -> tuple[str, str]:
 
 
 def timestamp_literal(text: str, type: T.DataType) -> str:
-    """A UTC time in SQL, of the same type as the column it is compared with."""
+    """Returns a UTC time in SQL, of the type of the column to compare it with."""
     return f"TIMESTAMP_NTZ '{text}'" if isinstance(type, T.TimestampNTZType) else f"TIMESTAMP_LTZ '{text}Z'"

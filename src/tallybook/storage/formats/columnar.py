@@ -1,4 +1,4 @@
-"""Parquet and ORC files become rows: files with the same columns together, each column read as its file needs it."""
+"""Reads Parquet and ORC files: those with the same columns together, and each column as its file requires."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _THREADS = 16
 
 @dataclass(frozen=True)
 class OpenedFiles:
-    """Files that are read alike, and a frame that reads them."""
+    """Files that are read in the same way, and a frame that reads them."""
 
     reading: FileReading
     frame: DataFrame
@@ -43,29 +43,29 @@ class OpenedFiles:
 
 
 class ColumnarFiles(PlainFiles, ABC):
-    """A format of files with a footer that says how their columns are read."""
+    """A format of files whose footer describes their columns."""
 
     signature: ClassVar[Signature]
     expands_names = True
 
     remote_options: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Options of Spark's reader for files whose footer only Spark can see."""
+    """Options of Spark's reader for files whose footer only Spark can read."""
 
     @abstractmethod
     def local_reading(self, path: str, wanted: Iterable[str]) -> FileReading:
-        """How the wanted columns of a file of this machine are read, by its footer."""
+        """Returns how to read the wanted columns of a file of this machine, by its footer."""
 
     def remote_reading(self, type: T.DataType, name: str) -> ColumnReading:
-        """How a column is read from a file whose footer only Spark can see."""
+        """Returns how to read a column of a file whose footer only Spark can read."""
         return ColumnReading(type)
 
     def check_types(self, spark: SparkSession, location: Location, types: Iterable[T.DataType]) -> None:
-        """Raises DataLoadError if Spark, as it runs here, would misread a type."""
+        """Raises DataLoadError if Spark would misread a type in this session."""
 
     def located(
         self, spark: SparkSession, opened: OpenedFiles, values: dict[str, str], ordinals: Mapping[str, int]
     ) -> tuple[DataFrame, dict[str, str]]:
-        """The rows, and their values with those that say where a row came from."""
+        """Returns the rows, and their values together with FILE, START and the like."""
         return opened.frame, values | {name: ORIGIN[name] for name in (FILE, START)}
 
     def scan(self, spark: SparkSession, location: Location, fields: Sequence[Field], first: int) -> tuple[Scan, ...]:
@@ -80,7 +80,7 @@ class ColumnarFiles(PlainFiles, ABC):
 
 
 def _files(spark: SparkSession, location: Location) -> tuple[list[str], bool]:
-    """The files of a location, and whether Spark would find more that are hidden."""
+    """Returns the files of a location, and True if Spark would also read hidden ones."""
     local = local_files(location)
     if local is not None:
         return [str(path) for path in local], False
@@ -92,17 +92,17 @@ def _files(spark: SparkSession, location: Location) -> tuple[list[str], bool]:
 def _files_by_reading(
     format: ColumnarFiles, spark: SparkSession, location: Location, paths: Sequence[str], wanted: Sequence[str]
 ) -> dict[FileReading, list[str]]:
-    """The files by how they are read, because Spark looks at one file only and would fill what another file lacks with
-    NULL.
+    """Groups files by how to read them, because Spark inspects only one file and would fill columns that another file
+    lacks with NULL.
 
-    Local files are asked here: a footer each, many at a time. Files elsewhere are asked through Spark, one small
-    request each, also many at a time: slower, but it needs no second set of credentials.
+    The footers of local files are read here, many at a time. Those of other files are read by Spark in one small
+    request each, also many at a time, which is slower but needs no second set of credentials.
     """
-    here = _readable_here(paths)
+    local = _readable_here(paths)
     groups: dict[FileReading, list[str]] = {}
 
     def reading_of(path: str) -> FileReading:
-        return format.local_reading(path, wanted) if here else _asked(format, spark, location, path, wanted)
+        return format.local_reading(path, wanted) if local else _remote_reading(format, spark, location, path, wanted)
 
     with ThreadPoolExecutor(_THREADS) as pool:
         readings = pool.map(reading_of, paths)
@@ -112,14 +112,14 @@ def _files_by_reading(
 
 
 def _readable_here(paths: Sequence[str]) -> bool:
-    """True if this process sees the files too: with Spark Connect the server may be another machine."""
+    """True if this process can read the files too: with Spark Connect the server may be another machine."""
     return all(Path(path).is_file() for path in paths)
 
 
-def _asked(
+def _remote_reading(
     format: ColumnarFiles, spark: SparkSession, location: Location, path: str, wanted: Sequence[str]
 ) -> FileReading:
-    """The columns of a file that only Spark can see."""
+    """Returns how to read the columns of a file that only Spark can read."""
     try:
         schema = reader(spark, location).format(format.type).load(escape_pattern(path)).schema
     except SPARK_ERRORS as error:
@@ -140,7 +140,7 @@ def _open(
 ) -> OpenedFiles:
     in_folders = folder_values(location, paths[0])
     both = _in_both(reading, paths[0], in_folders)
-    if both:  # Spark would give the value of the folder and drop the one in the file
+    if both:  # Spark would use the value of the folder and drop the one in the file
         columns = reader(spark, location).format(format.type).options(**dict(reading.options))
         frame, partitions = (
             columns.schema(reading.schema).load([escape_pattern(path) for path in paths]),
@@ -152,7 +152,7 @@ def _open(
         )
     files = input_files(frame)
     if sorted(map(path_of, files)) != sorted(paths):  # positions count files
-        raise fail("DataLoadError", f"the files of {location} changed while they were opened", hint="run again")
+        raise fail("DataLoadError", f"the files of {location} changed while the run opened them", hint="run again")
     if both:
         names = {name: _folder_of(name) if name in both else name for name in partitions}
         values = {
@@ -164,7 +164,8 @@ def _open(
 
 
 def _in_both(reading: FileReading, path: str, in_folders: Iterable[str]) -> frozenset[str]:
-    """The columns that a file has and its folders name; SchemaMismatch if they differ only by case."""
+    """Returns the columns that are in a file and in its folder names. Raises SchemaMismatch if they differ only by
+    case."""
     folders = {folded(name): name for name in in_folders}
     for name, _ in reading.columns:
         folder = folders.get(folded(name), name)
@@ -175,7 +176,7 @@ def _in_both(reading: FileReading, path: str, in_folders: Iterable[str]) -> froz
 
 
 def _folder_of(name: str) -> str:
-    """The value that has the text of a folder for a column that is in the file, too."""
+    """Returns the name of the value with the text of a folder, for a column that is also in the file."""
     return sql.internal(f"folder of {name}")
 
 
@@ -188,18 +189,18 @@ def _scan(
     ordinals: Mapping[str, int],
 ) -> Scan:
     columns = dict(opened.reading.columns)
-    here = [field.physical for field in fields if field.physical in columns or field.physical in opened.partitions]
-    values = {name: _value(name, columns.get(name)) for name in here}
-    doubts = {name: sql.internal(f"doubt of {name}") for name in here if name in columns and columns[name].doubt}
+    present = [field.physical for field in fields if field.physical in columns or field.physical in opened.partitions]
+    values = {name: _value(name, columns.get(name)) for name in present}
+    doubts = {name: sql.internal(f"doubt of {name}") for name in present if name in columns and columns[name].doubt}
     values |= {doubt: str(columns[name].doubt) for name, doubt in doubts.items()}
-    folders = {name: _folder_of(name) for name in here if name in opened.both}
+    folders = {name: _folder_of(name) for name in present if name in opened.both}
     values |= {folder: sql.name(folder) for folder in folders.values()}
-    types = {name: columns[name].type if name in columns else T.StringType() for name in here}
+    types = {name: columns[name].type if name in columns else T.StringType() for name in present}
     format.check_types(spark, location, types.values())
     frame, values = format.located(spark, opened, values, ordinals)
-    text = frozenset(name for name in here if name not in columns or columns[name].is_text)
-    known = opened.reading.names.union(opened.partitions)
-    return Scan(frame, values, types, known, opened.files, text, doubts=doubts, folders=folders)
+    text = frozenset(name for name in present if name not in columns or columns[name].is_text)
+    column_names = opened.reading.names.union(opened.partitions)
+    return Scan(frame, values, types, column_names, opened.files, text, doubts=doubts, folders=folders)
 
 
 def _value(name: str, column: ColumnReading | None) -> str:

@@ -21,10 +21,10 @@ from tallybook.storage.scan import Field, Scan, quoted
 
 
 class Csv(PlainFiles):
-    """CSV: all values are text, in a dialect that the options of the datasource describe."""
+    """CSV: all values are text, in the dialect of the datasource's options."""
 
     type = "csv"
-    row_hint = "each line must have as many fields as the header, or as the table has columns where there is no header"
+    row_hint = "each line needs as many fields as the header, or as the table has columns if there is no header"
     inexact = "a CSV file without a header"
     inexact_hint = "set has_header: true in the datasource, or write Parquet or Delta instead"
 
@@ -35,7 +35,7 @@ class Csv(PlainFiles):
         return csv_options(location)
 
     def write_options(self, location: Location) -> Options:
-        """Text keeps its spaces, which Spark cuts unless told."""
+        """Returns options that keep the spaces of text, which Spark removes by default."""
         csv = file_options(location)
         return {
             **EXACT_PATH,
@@ -49,9 +49,9 @@ class Csv(PlainFiles):
         }
 
     def prepared(self, spark: SparkSession, frame: DataFrame, location: Location) -> DataFrame:
-        """Decimals as plain digits (Spark writes 0E-10), and no empty line for a row whose only value is NULL: readers
-        skip empty lines. Without a header, a text in the first column that begins with a byte order mark fails the job,
-        because readers drop the mark at the start of a file."""
+        """Converts decimals to plain digits (Spark writes 0E-10), and writes a row whose only value is NULL as a quoted
+        empty text, because readers skip empty lines. Without a header, a text in the first column that begins with a
+        byte order mark fails the job, because readers drop the mark at the start of a file."""
         options = file_options(location)
         decimals = {field.name for field in frame.schema.fields if isinstance(field.dataType, T.DecimalType)}
         columns = {name: quoted(name).cast("string") if name in decimals else quoted(name) for name in frame.columns}
@@ -64,9 +64,9 @@ class Csv(PlainFiles):
             columns[first.name] = F.when(marked, failure).otherwise(columns[first.name])
         return frame.select(*(value.alias(name) for name, value in columns.items()))
 
-    def same_columns(self, location: Location, there: T.StructType, here: T.StructType) -> bool:
+    def same_columns(self, location: Location, existing: T.StructType, new: T.StructType) -> bool:
         """Files without a header have the same columns if they have as many."""
-        return there.names == here.names if file_options(location).has_header else len(there) == len(here)
+        return existing.names == new.names if file_options(location).has_header else len(existing) == len(new)
 
     def parser_fault(self, spark: SparkSession, location: Location, path: str) -> Problem | None:
         listed = list_files(reader(spark, location), reader_path(location))

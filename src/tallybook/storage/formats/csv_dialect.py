@@ -23,7 +23,7 @@ _PADDING = [chr(code) for code in range(0x21) if chr(code) not in "\r\n"]
 
 
 class Quote(Enum):
-    """Where the last quote that is not doubled leaves the text after it."""
+    """Says if the text after the last quote that is not doubled is inside or outside a quoted field."""
 
     OPEN = "inside a quoted field"
     CLOSED = "outside"
@@ -32,7 +32,7 @@ class Quote(Enum):
 
 @dataclass(frozen=True)
 class Fault:
-    """A quote in the wrong place."""
+    """A misplaced quote."""
 
     line: int
     unclosed: bool
@@ -47,7 +47,7 @@ class Dialect:
 
     @classmethod
     def of(cls, options: FileOptions) -> Dialect:
-        """The dialect that the options of a datasource describe; a tab may be written as `\\t`."""
+        """Returns the dialect of a datasource's options; a tab may be written as `\\t`."""
         return cls("\t" if options.delimiter == r"\t" else options.delimiter)
 
     @property
@@ -62,7 +62,7 @@ class Dialect:
 
     @property
     def records(self) -> str:
-        """A pattern in Java's syntax that finds all records of a text, also those with faults. Blank lines are none.
+        """A pattern in Java's syntax that finds all records of a text, also those with faults, but not blank lines.
 
         Possessive quantifiers keep Java from recursing into each character.
         """
@@ -94,9 +94,9 @@ class Dialect:
         return tuple(fields), text[:start]
 
     def last_quote(self, lines: bytes) -> Quote | None:
-        """Where the last quote of whole lines leaves what follows; None if every quote is doubled, or there is none.
+        """Returns the state after the last quote of whole lines; None if every quote is doubled, or there is none.
 
-        A quote that opens a field follows a delimiter or a line end. One that closes a field is followed by such.
+        A quote that opens a field follows a delimiter or a line end. A quote that closes a field precedes one.
         """
         end = len(lines)
         while (last := lines.rfind(b'"', 0, end)) >= 0:
@@ -111,11 +111,10 @@ class Dialect:
         return None
 
     def fault(self, blocks: Iterable[bytes], *, for_spark: bool = False) -> Fault | None:
-        """The first fault in a file, given in blocks of whole lines.
+        """Returns the first fault in a file, which is given in blocks of whole lines.
 
-        With `for_spark` everything counts as a fault that Spark's parser misreads: a CR that is not followed by LF,
-        outside quotes or before a closing quote; with a delimiter of several characters, a quote in an unquoted field,
-        which it may double.
+        With `for_spark`, everything that Spark's parser misreads is a fault: a CR without LF outside quotes or before a
+        closing quote; with a delimiter of several characters, a quote in an unquoted field, which it may double.
         """
         outside = self._outside_for_spark if for_spark else self._outside
         line, opened = 1, 0
@@ -157,7 +156,7 @@ class Dialect:
 
     @cached_property
     def _field_start(self) -> re.Pattern[bytes]:
-        """Matches up to where a field starts; to be searched in a part of a text that ends there."""
+        """Matches at the end of a text if a field can start there."""
         return re.compile(rb"(?:\A|[\r\n]|" + re.escape(self._bytes) + rb")\Z")
 
     @cached_property
@@ -182,8 +181,8 @@ class Dialect:
 
 
 def _end(pattern: re.Pattern[bytes], block: bytes, start: int) -> int:
-    found = pattern.match(block, start)
-    return start if found is None else found.end()
+    match = pattern.match(block, start)
+    return start if match is None else match.end()
 
 
 def _line_ends(text: bytes) -> int:

@@ -1,7 +1,7 @@
-"""What has to be known of a CSV file before Spark can parse it: its header, its line ends, and that its quotes close.
+"""Finds out what Spark's parser needs to know of a CSV file: its header, its line ends, and that its quotes close.
 
-Local files are looked through here, at the speed of memory; files elsewhere, and compressed ones, by a Spark job.
-Neither parses the fields.
+Local files are searched here, at the speed of memory; compressed files, and files elsewhere, by a Spark job. Neither
+parses the fields.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ _BOM = "\ufeff"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _LONE_RETURN = re.compile(rb"\r(?!\n|\Z)")
 _SPLIT_BYTES = 64 * 2**20
-"""Files that Spark's parser cannot split into records are held in memory as a whole, several times over."""
+"""The largest file that is split into records by a pattern, because that holds the file in memory several times."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How files are parsed; those of equal layouts are parsed together."""
+    """How to parse a file. Files with equal layouts are parsed together."""
 
     header: tuple[str, ...]
-    """The names in the header record as they are written; empty if the files have no header."""
+    """The names in the header record; empty if the files have no header."""
     crlf: bool = False
-    """True if there are lines that end with CRLF. Spark's parser then leaves the CR at the end of the last field."""
+    """True if lines end with CRLF. Spark's parser then leaves the CR at the end of the last field."""
     split: bool = False
-    """True if the records are found by a pattern, because Spark's parser would find others (one in a file that has
-    nothing but a byte order mark)."""
+    """True if a pattern finds the records, because Spark's parser would find others. For example, it finds one in a
+    file that has only a byte order mark."""
 
 
 @dataclass(frozen=True)
 class _Content:
-    """A file as it can be reached: `head` is its beginning, `blocks` all of it in blocks of whole lines."""
+    """The content of a file: `head` returns its beginning, `blocks` all of it in blocks of whole lines."""
 
     path: str
     head: Callable[[], bytes]
@@ -59,12 +59,12 @@ def layouts(spark: SparkSession, location: Location, files: Sequence[str]) -> di
     options = file_options(location)
     dialect = Dialect.of(options)
     here = readable_here(files)
-    facts = {} if here else _facts(spark, location, files)
+    summaries = {} if here else _summaries(spark, location, files)
 
-    def layout(file: str) -> Layout:
+    def layout_of(file: str) -> Layout:
         content = _content(spark, location, file, here=here)
         header, before = _header(content, dialect) if options.has_header else ((), "")
-        lines = _look(content, dialect) if here else _look_elsewhere(content, facts.get(file), dialect)
+        lines = _look(content, dialect) if here else _look_elsewhere(content, summaries.get(file), dialect)
         split = lines.split or "\r" in before
         if split and lines.size > _SPLIT_BYTES:
             raise _too_large(content.path)
@@ -74,13 +74,13 @@ def layouts(spark: SparkSession, location: Location, files: Sequence[str]) -> di
 
     groups: dict[Layout, list[str]] = {}
     with ThreadPoolExecutor(_THREADS) as pool:
-        for file, found in zip(files, pool.map(layout, files), strict=True):
-            groups.setdefault(found, []).append(file)
+        for file, layout in zip(files, pool.map(layout_of, files), strict=True):
+            groups.setdefault(layout, []).append(file)
     return groups
 
 
 def find_fault(spark: SparkSession, location: Location, file: str) -> RunError | None:
-    """The error for the first quote in the wrong place, with its line; None if there is none."""
+    """Returns the error for the first misplaced quote, with its line; None if there is none."""
     content = _content(spark, location, file, here=readable_here([file]))
     fault = Dialect.of(file_options(location)).fault(content.blocks())
     return None if fault is None else _faulty(content.path, fault)
@@ -110,7 +110,7 @@ def _blocks(path: str, size: int = _BLOCK) -> Iterator[bytes]:
 
 
 def _text(spark: SparkSession, location: Location, files: Sequence[str]) -> DataFrame:
-    """Lines that end with LF; CR is kept."""
+    """Returns the lines of files, split at LF; CR is kept."""
     return reader(spark, location).option("lineSep", "\n").text(reader_paths(files))
 
 
@@ -121,7 +121,7 @@ def _encoded(lines: Iterable[Row]) -> Iterator[bytes]:
 
 
 def _header(content: _Content, dialect: Dialect) -> tuple[tuple[str, ...], str]:
-    """The names in the header record, and the blank lines before it."""
+    """Returns the names in the header record, and the blank lines before it."""
     record = dialect.first_record(content.head().decode(errors="replace"))
     if record is None:
         fault = dialect.fault(content.blocks())
@@ -159,38 +159,38 @@ def _look(content: _Content, dialect: Dialect) -> _Lines:
     return _Lines(crlf, split or not size, size)
 
 
-def _facts(spark: SparkSession, location: Location, files: Sequence[str]) -> dict[str, Row]:
-    """Facts about files that only Spark can see, from one pass over their lines; none about a file without lines."""
+def _summaries(spark: SparkSession, location: Location, files: Sequence[str]) -> dict[str, Row]:
+    """Summarises files that only Spark can read, in one pass over their lines; a file without lines has no summary."""
     lines = _text(spark, location, files).selectExpr(
         "value",
         f"{ORIGIN[FILE]} AS file",
         f"struct({ORIGIN[START]}, monotonically_increasing_id()) AS at",
         "instr(value, chr(13)) AS return",
     )
-    facts = lines.groupBy("file").agg(
+    summaries = lines.groupBy("file").agg(
         F.expr("bool_or(return = length(value) AND return > 0) AS crlf"),
         F.expr("bool_or(return BETWEEN 1 AND length(value) - 1) AS lone"),
         F.expr("""max_by(value, at) FILTER (WHERE contains(replace(value, '""'), '"')) AS quoted"""),
         F.expr("""sum(length(value) - length(replace(value, '"'))) % 2 = 0 AS even"""),
         F.expr("sum(octet_length(value) + 1) AS size"),
     )
-    return {row["file"]: row for row in facts.collect()}
+    return {row["file"]: row for row in summaries.collect()}
 
 
-def _look_elsewhere(content: _Content, facts: Row | None, dialect: Dialect) -> _Lines:
-    """What the lines are like, by the facts that Spark found.
+def _look_elsewhere(content: _Content, summary: Row | None, dialect: Dialect) -> _Lines:
+    """Describes the lines of a file by the summary that Spark made.
 
-    Whether the last quote closes a field may depend on the whole file. A small file is then looked through here. In a
-    large one the quotes are counted: their number is even, unless one is missing.
+    It may depend on the whole file if the last quote closes a field. A small file is then searched here. In a large
+    file the number of quotes decides: it is even unless one is missing.
     """
-    if facts is None:
+    if summary is None:
         return _Lines(crlf=False, split=True, size=0)
-    quote = dialect.last_quote(f"{facts['quoted'] or ''}\n".encode())
-    small = facts["size"] <= _SPLIT_BYTES
-    if quote is Quote.OPEN or (quote is Quote.UNCLEAR and (small or not facts["even"])):
+    quote = dialect.last_quote(f"{summary['quoted'] or ''}\n".encode())
+    small = summary["size"] <= _SPLIT_BYTES
+    if quote is Quote.OPEN or (quote is Quote.UNCLEAR and (small or not summary["even"])):
         _check_quotes(content, dialect)
-    split = facts["lone"] or (quote is not None and dialect.doubles_quotes)
-    return _Lines(facts["crlf"], split, facts["size"])
+    split = summary["lone"] or (quote is not None and dialect.doubles_quotes)
+    return _Lines(summary["crlf"], split, summary["size"])
 
 
 def _check_quotes(content: _Content, dialect: Dialect) -> None:
@@ -212,8 +212,8 @@ _QUOTES = 'a field that begins with a quote ends at the next one; a quote inside
 def _too_large(path: str) -> RunError:
     return fail(
         "DataLoadError",
-        f"{path} has more than {_SPLIT_BYTES >> 20} MiB, which is too much for what Spark's CSV parser misreads: lines "
-        "that end with CR alone, blank lines with CRLF before the header, quotes beside a delimiter of several "
-        "characters",
+        f"{path} has more than {_SPLIT_BYTES >> 20} MiB, too much for a file that Spark's CSV parser misreads: "
+        "it has lines that end with CR alone, blank lines with CRLF before the header, or quotes together with a "
+        "delimiter of several characters",
         hint="convert its line ends to LF, or write it with a delimiter of one character",
     )

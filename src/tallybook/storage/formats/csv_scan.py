@@ -1,6 +1,6 @@
-"""CSV files become rows of text.
+"""Reads CSV files as rows of text.
 
-Spark's parser reads a file at a time, so that a line break in quotes is text. It knows one line end only, here LF: a CR
+Spark's parser reads whole files, so that a line break in quotes is text. It knows only one line end, here LF: a CR
 before it becomes the last character of the last field, or of a blank line, and is removed afterwards. Files with lines
 that end with CR alone are split into records by a pattern.
 """
@@ -29,11 +29,12 @@ from tallybook.storage.scan import FILE, ORIGIN, ROW, START, Field, Scan, quoted
 _BROKEN, _TEXT, _RECORD, _FIELDS = map(sql.internal, ("broken", "text", "record", "fields"))
 _CR = "chr(13)"
 _MOST_COLUMNS = 20480
-"""What the parser makes room for by default."""
+"""The default of the parser."""
 
 
 def scan_csv(spark: SparkSession, location: Location, fields: Sequence[Field]) -> tuple[Scan, ...]:
-    """The rows at a location, one Scan for each set of files that are laid out alike; none if there are no files."""
+    """Returns the rows at a location, one Scan for each set of files with the same layout; none if there are no
+    files."""
     check_layout(spark, location)
     listed = list_files(reader(spark, location), reader_path(location))
     files = visible(location, listed)
@@ -45,11 +46,10 @@ def scan_csv(spark: SparkSession, location: Location, fields: Sequence[Field]) -
 
 
 def csv_options(location: Location, columns: int = 0) -> dict[str, str | bool]:
-    """How Spark is told to read CSV.
+    """Returns the options with which Spark reads CSV.
 
     A doubled quote is a quote. Without `charToEscapeQuoteEscaping` the parser drops NUL characters next to it.
-    `nullValue` stays empty because Spark takes an empty field for NULL beside any other; `null_value` is applied
-    afterwards.
+    `nullValue` is empty, because Spark always reads an empty field as NULL; `null_value` is applied afterwards.
     """
     options = file_options(location)
     return {
@@ -85,15 +85,15 @@ def _scan(
     in_folders = {name: sql.name(name) for name in opened.partitions if name in wanted}
     folders = {name: sql.internal(f"folder of {name}") for name in own if name in in_folders}
     values = in_folders | own | {folder: in_folders[name] for name, folder in folders.items()}
-    here = frozenset(wanted).intersection(names + list(opened.partitions))
-    check_names(location, sorted(here))
+    present = frozenset(wanted).intersection(names + list(opened.partitions))
+    check_names(location, sorted(present))
     return Scan(
         opened.frame,
         values | opened.origin,
-        dict.fromkeys(here, T.StringType()),
+        dict.fromkeys(present, T.StringType()),
         frozenset(names).union(opened.partitions),
         tuple(files),
-        here,
+        present,
         quoted(_BROKEN),
         folders=folders,
     )
@@ -101,7 +101,7 @@ def _scan(
 
 @dataclass(frozen=True)
 class _Opened:
-    """A frame of rows, with the fields of a record and what says where it came from in SQL."""
+    """A frame of rows, with SQL for the fields of a record and for its origin."""
 
     frame: DataFrame
     fields: Sequence[str]
@@ -110,12 +110,12 @@ class _Opened:
 
 
 def _names(location: Location, fields: Sequence[Field], layout: Layout, file: str) -> list[str]:
-    """The column of each field of a record: by the header, else as the table declares them, without those that are in
+    """Returns the column of each field of a record: by the header, else in the order of the table, without columns in
     folder names."""
     if not file_options(location).has_header:
         in_folders = folder_values(location, path_of(file))
         names = [field.physical for field in fields if field.declared and field.physical not in in_folders]
-        message = "the table takes the column '{}' twice, which files without a header do not name"
+        message = "the table uses the column '{}' twice, which is not possible for files without a header"
     else:
         names = [name or f"_c{index}" for index, name in enumerate(layout.header)]
         message = f"{path_of(file)} has the column '{{}}' twice"
@@ -127,7 +127,7 @@ def _names(location: Location, fields: Sequence[Field], layout: Layout, file: st
 
 
 def _parse(spark: SparkSession, location: Location, layout: Layout, count: int, paths: Sequence[str] | None) -> _Opened:
-    """Records as Spark's parser finds them."""
+    """Lets Spark's parser find the records."""
     numbers = _numbers(count)
     columns = T.StructType(texts([*numbers, _BROKEN]))
     frame, partitions = load(spark, location, "csv", columns, csv_options(location, count), paths)
@@ -140,7 +140,7 @@ def _parse(spark: SparkSession, location: Location, layout: Layout, count: int, 
 
 
 def _split(spark: SparkSession, location: Location, layout: Layout, count: int, paths: Sequence[str] | None) -> _Opened:
-    """Records as a pattern finds them in the text of a whole file."""
+    """Finds the records with a pattern in the text of a whole file."""
     dialect = Dialect.of(file_options(location))
     columns = T.StructType(texts([_TEXT]))
     whole, partitions = load(spark, location, "text", columns, {"wholetext": True}, paths)
@@ -166,5 +166,5 @@ def _unquoted(part: Column, dialect: Dialect) -> Column:
 
 
 def _numbers(count: int) -> list[str]:
-    """The fields of a record under names of our own: those of a header may differ by case alone."""
+    """Returns internal names for the fields of a record, because names in a header may differ only by case."""
     return [sql.internal(str(number)) for number in range(count)]

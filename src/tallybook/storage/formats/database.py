@@ -1,4 +1,4 @@
-"""Tables of a database. They can be neither read nor written yet."""
+"""Tables of a database. Nothing can read or write them yet."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tallybook.storage.formats.base import Format, register
 
 
 class Database(Format):
-    """A database: it has no abilities, so that every use of its tables is refused."""
+    """A database: it has no abilities, so every use of its tables is refused."""
 
     type = "database"
 
