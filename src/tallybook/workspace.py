@@ -1,4 +1,4 @@
-"""The use cases, a few lines each: what the command line, scripts and notebooks call."""
+"""The use cases that the command line, scripts and notebooks call, each in a few lines."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Workspace:
-    """A folder with a settings file and the definitions below it, as they stand when first read."""
+    """A folder with a settings file and the definitions below it, as they were when first read."""
 
     root: Path
 
     @classmethod
     def open(cls, folder: Path | str | None = None) -> Workspace:
-        """The workspace in a folder; without one, the nearest from the current folder upwards.
+        """Opens the workspace in a folder; by default the nearest one from the current folder upwards.
 
-        Its root has one spelling, however the folder was named: the store knows places by their paths.
+        Its root is the resolved path: the store compares locations by their paths.
         """
         if folder is None:
             return cls(find_root(Path.cwd()))
@@ -75,7 +75,8 @@ class Workspace:
         return settings.name if settings is not None else self.root.name
 
     def validate(self, projects: Sequence[str] = ()) -> list[Problem]:
-        """Every problem, in file order; with `projects`, without what is wrong with other projects only."""
+        """Returns every problem, in file order. With `projects`, leaves out problems that concern other projects
+        only."""
         self._known_project(*projects)
         problems = sorted([*self.checked.problems, *self._scenario_problems()], key=file_order)
         return [problem for problem in problems if not projects or problem.project in (None, *projects)]
@@ -88,7 +89,7 @@ class Workspace:
         return check_scenarios(self.checked)
 
     def plan(self, project: str, period: str, as_of: date | None = None) -> Plan:
-        """What a run would do: versions, places and schemas. Writes nothing."""
+        """Returns what a run would do: versions, locations and schemas. Writes nothing."""
         from tallybook.engine.context import RunContext
         from tallybook.runs.planner import Planner
         from tallybook.runs.prepare import prepare
@@ -103,14 +104,14 @@ class Workspace:
         return planner.plan(prepared.fitting(), context, sandbox=state is None or state.status == "draft")
 
     def _recorded(self) -> Recorded:
-        """What the store knows of definitions; nothing if there is no store yet."""
+        """Returns what the store has recorded of definitions; nothing if there is no store yet."""
         from tallybook.project.recorded import Recorded
 
         with self.existing_store() as store:
             return Recorded() if store is None else store.recorded()
 
     def refusal(self, project: str, period: str) -> Problem | None:
-        """Why a run would be refused as things stand: the project's state, or the period's. Writes nothing."""
+        """Returns why a run would be refused now; None if it would start. Writes nothing."""
         from tallybook.project.versions import changes
         from tallybook.runs.run_guard import check_may_run
 
@@ -134,7 +135,7 @@ class Workspace:
         again: bool = False,
         observers: Sequence[Observer] = (),
     ) -> RunResult:
-        """Runs a project for a period; RunError says what went wrong. With `again` it appends once more what an
+        """Runs a project for a period. Raises RunError if the run fails. With `again` it appends once more what an
         earlier run has appended for the period."""
         with self.store() as store:
             runner = self._runner(store, observers)
@@ -148,12 +149,13 @@ class Workspace:
         again: bool = False,
         observers: Sequence[Observer] = (),
     ) -> RunResult:
-        """Continues a failed or cancelled run; outputs it finished are not written again."""
+        """Continues a failed or cancelled run. Outputs that it finished are not written again."""
         with self.store() as store:
             return self._runner(store, observers).retry(run_id, reopen_reason=reopen_reason, again=again)
 
     def apply(self, *, dry_run: bool = False) -> Changes:
-        """Records the files; what changed becomes a new version. A dry run only says what would."""
+        """Records the files: a changed definition becomes a new version. A dry run records nothing. Returns the
+        changes."""
         from tallybook.project.versions import changes
         from tallybook.runs.apply import apply
 
@@ -163,7 +165,7 @@ class Workspace:
             return apply(store, self.checked)
 
     def activate(self, project: str, *, stay_pinned: bool = False) -> ProjectState:
-        """Makes a valid project count; with `stay_pinned` settles a conflict by staying on the pinned input."""
+        """Activates a valid project. With `stay_pinned`, settles a conflict by staying on the pinned input."""
         from tallybook.runs.apply import activate
 
         self._known_project(project)
@@ -171,7 +173,7 @@ class Workspace:
             return store.stay_pinned(project) if stay_pinned else activate(store, self.definitions, project)
 
     def deactivate(self, project: str) -> ProjectState:
-        """Takes an active project out of use, also one whose file is gone."""
+        """Takes an active project out of use. Its file may be gone."""
         with self.store() as store:
             if store.project_state(project) is None:
                 self._known_project(project)
@@ -185,7 +187,7 @@ class Workspace:
             return replay(store, self.environment.session, run_id, self.calendar, self.environment.scratch)
 
     def first_rows(self, result: RunResult, count: int) -> Iterator[tuple[int, list[str]]]:
-        """The first rows of each output of a run, as lines of text, by the number of the output."""
+        """Yields the seq of each output of a run, and its first rows as lines of text."""
         from tallybook.runs.preview import output_rows
 
         for output in result.outputs:
@@ -199,7 +201,8 @@ class Workspace:
         statuses: Sequence[RunStatus] = (),
         limit: int | None = None,
     ) -> RunList:
-        """The recorded runs that fit, newest first. Refuses a project or period that does not exist."""
+        """Returns recorded runs that meet all conditions, newest first. Refuses a project or period that does not
+        exist."""
         from tallybook.runs.history import list_runs
 
         with self.existing_store() as store:
@@ -257,7 +260,7 @@ class Workspace:
         return PeriodState.of(self.calendar.id, period, new_status)
 
     def scenarios(self, paths: Sequence[Path] = (), text: str = "") -> list[Case]:
-        """The scenarios in these files or folders with this text in their name or file; by default all."""
+        """Returns the scenarios in these files or folders with this text in their name or file; by default all."""
         from tallybook.scenarios.check import choose_cases
 
         return choose_cases(self.checked, paths, text)
@@ -271,7 +274,7 @@ class Workspace:
             yield from judge_all(cases, start_engine(settings.spark if settings else None))
 
     def record_scenarios(self, outcomes: Sequence[Outcome]) -> None:
-        """Writes what came out into the files of these scenarios, as what they expect from now on."""
+        """Writes the results of these scenarios into their files, as the expected rows."""
         from tallybook.scenarios.record import record
 
         problems = record(self.root, outcomes)
@@ -280,7 +283,7 @@ class Workspace:
 
     @property
     def calendar(self) -> Calendar:
-        """The calendar of the workspace; ValidationError if it names one that does not exist."""
+        """The calendar of the workspace. Raises ValidationError if the settings name one that does not exist."""
         from tallybook.runs.prepare import calendar_of
 
         return calendar_of(self.definitions)
@@ -293,8 +296,8 @@ class Workspace:
         return UpgradedStore(upgraded=True)
 
     def join_store(self, *, new: bool = False) -> JoinedStore:
-        """Makes this folder the workspace that has its name in the store, whatever its files define; with `new`, begins
-        a new workspace of that name."""
+        """Makes this folder the workspace that has its name in the store, whatever its files define. With `new`, adds a
+        new workspace of that name."""
         from tallybook.documents.lifecycle import JoinedStore
 
         self.environment.join_store(new=new)
@@ -325,11 +328,11 @@ class Workspace:
         return self.environment.sandbox
 
     def store(self) -> Store:
-        """The metadata store, ready for use; close it, or use it in a `with`."""
+        """Opens the metadata store. Close it, or use it in a `with`."""
         return self.environment.store()
 
     def existing_store(self) -> AbstractContextManager[Store | None]:
-        """The store to look at, None if there is none. It is neither made nor changed, so it may be read-only."""
+        """Opens the store to read it; None if there is none. Nothing is made or changed, so it may be read-only."""
         return self.environment.existing_store()
 
     def _runner(self, store: Store, observers: Sequence[Observer]) -> Runner:
@@ -338,13 +341,13 @@ class Workspace:
         return Runner(self.definitions, store, self.environment.session, self.sandbox, observers)
 
     def explain(self, expression: str, dataset_id: str) -> Explanation:
-        """What an expression over the rows of a dataset means."""
+        """Explains an expression over the rows of a dataset."""
         from tallybook.project.explain import explain
 
         return explain(expression, self.scope_of(dataset_id))
 
     def scope_of(self, dataset_id: str) -> Scope:
-        """What an expression over the rows of a dataset can read."""
+        """Returns the columns that an expression over the rows of a dataset can read."""
         dataset = self.checked.datasets.find(DatasetRef.model_construct(dataset_id=dataset_id))
         if dataset is None:
             raise ValidationError(self.checked.problems)
@@ -353,7 +356,7 @@ class Workspace:
         return working_schema(dataset, self.checked.datasets).scope()
 
     def counts(self) -> dict[str, int]:
-        """How many definitions of each kind there are."""
+        """Returns the number of definitions of each kind."""
         definitions = self.definitions
         return {
             "project": len(definitions.projects),

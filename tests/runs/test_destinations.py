@@ -135,16 +135,16 @@ def test_a_folder_that_holds_other_things_is_refused_before_anything_is_written(
 @pytest.mark.parametrize(
     ("destination", "relation"),
     [
-        ("{location: data/sales/2026-01.csv}", "is a place"),
-        ("{location: './data/x/../sales//2026-01.csv'}", "is a place"),
-        ("{datasource_id: files, table: sales/2026-01.csv}", "is a place"),
-        ("{location: 'data/{{table_name}}/{{period}}.csv'}", "is a place"),
-        ("{location: link/2026-01.csv}", "is a place"),
-        ("{location: {path: data/sales, format: csv}}", "contains a place"),
-        ("{location: data}", "contains a place"),
-        ("{location: data/sales/2026-01.csv/part}", "is inside a place"),
-        ("{location: data/tiers.csv}", "is a place"),
-        ("{location: {path: link, format: delta}}", "contains a place"),
+        ("{location: data/sales/2026-01.csv}", "is a location"),
+        ("{location: './data/x/../sales//2026-01.csv'}", "is a location"),
+        ("{datasource_id: files, table: sales/2026-01.csv}", "is a location"),
+        ("{location: 'data/{{table_name}}/{{period}}.csv'}", "is a location"),
+        ("{location: link/2026-01.csv}", "is a location"),
+        ("{location: {path: data/sales, format: csv}}", "contains a location"),
+        ("{location: data}", "contains a location"),
+        ("{location: data/sales/2026-01.csv/part}", "is inside a location"),
+        ("{location: data/tiers.csv}", "is a location"),
+        ("{location: {path: link, format: delta}}", "contains a location"),
     ],
 )
 @pytest.mark.parametrize("is_active", [False, True])
@@ -183,7 +183,7 @@ def test_a_delta_table_is_read_and_overwritten_by_one_run(active: Books) -> None
     probe(
         active, "{location: {path: warehouse/ledger/deeper, format: delta}}", id="inside", input="ledger", columns="id"
     )
-    assert "which is inside a place" in refused(active, "inside").message
+    assert "which is inside a location" in refused(active, "inside").message
 
 
 def test_a_delta_table_read_as_parquet_is_an_input_like_any_other(books: Books) -> None:
@@ -193,7 +193,7 @@ def test_a_delta_table_read_as_parquet_is_an_input_like_any_other(books: Books) 
         "{id: files, type: parquet, options: {path_prefix: warehouse}}",
     )
     books.edit("places.yaml", "{{table_name}}/{{period}}.csv", "ledger")
-    assert "which is a place that the same run reads" in refused(books, "close").message
+    assert "which is a location that the same run reads" in refused(books, "close").message
 
 
 @pytest.mark.parametrize(

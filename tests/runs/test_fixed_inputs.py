@@ -180,7 +180,7 @@ def test_a_table_of_the_catalog_is_not_overwritten_through_its_files(books: Book
         )
         books.edit("close.yaml", '{location: "reports/{{period}}"}', "{location: {path: kept/new, format: csv}}")
         books.open().activate("close")
-        with pytest.raises(RunError, match="is inside a place") as caught:
+        with pytest.raises(RunError, match="is inside a location") as caught:
             books.run()
         assert (caught.value.problem.type, caught.value.problem.seq) == ("InvalidDestination", 50)
         assert not (books.root / "warehouse").exists() and not (folder / "new").exists()

@@ -1,4 +1,4 @@
-"""What is fixed when a run starts: nothing in it changes while the run lasts, or in a replay."""
+"""The constants of a run: they do not change during the run, nor in a replay."""
 
 from __future__ import annotations
 

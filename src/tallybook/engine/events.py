@@ -1,5 +1,4 @@
-"""What happens while a calculation is executed. Observers get each event in order: the store's recorder, progress on a
-terminal, and whatever else wants to know."""
+"""The events of an execution. Observers get them in order: the recorder of a run, or progress on a terminal."""
 
 from __future__ import annotations
 
@@ -38,14 +37,14 @@ class OutputWritten:
 
     step: Step
     result: OutputResult | None
-    """None where nothing is written outside, as in a scenario."""
+    """None if nothing is written, as in a scenario."""
     seconds: float
-    """What the output cost, with all steps that had to be computed for it."""
+    """The time that the output took, with all steps that had to be computed for it."""
 
 
 @dataclass(frozen=True)
 class Warned:
-    """Something that does not stop the run but that a user should know."""
+    """Something that a user should know and that does not stop the run."""
 
     message: str
 

@@ -1,7 +1,7 @@
-"""The one core that executes a calculation. Runs, replays, scenarios and `apply_operations` call it.
+"""Executes a calculation. Runs, replays, scenarios and `apply_operations` all call it.
 
-It owns the loop over the steps, the current step, the blame for a failure, interruption, and the release of what was
-kept. A sink takes the rows that come out; observers hear what happens.
+It owns the loop over the steps, the current step, the attribution of failures, interruption, and the release of cached
+rows. A sink takes the rows of outputs; observers get the events.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from tallybook.rows.system import select_columns
 from tallybook.storage.failure import SPARK_ERRORS, reason
 
 CUT_EVERY = 20
-"""Steps after which a chain is cut, because Spark's cost of a plan grows faster than the plan."""
+"""The number of steps after which the Spark plan is cut: the cost of planning grows faster than the plan."""
 
 Warn = Callable[[str], None]
 
 
 class Sink:
-    """Takes the rows that come out of an execution; drops them by itself.
+    """Takes the rows that an execution produces. This base class drops them.
 
-    A failure in one of its methods is blamed on the current step, like a failure of the step's own.
+    A failure in one of its methods is attributed to the current step, like a failure of the step itself.
     """
 
     def prepare(self) -> None:
@@ -68,10 +68,10 @@ def execute(
     observers: Sequence[Observer] = (),
     keeping: Keeping | None = None,
 ) -> DataFrame:
-    """Executes every step in order and publishes outputs as they come; returns the final working dataset.
+    """Executes every step in order, publishes the outputs, and returns the final working dataset.
 
-    The rows of that dataset are computed when somebody uses them. A failure comes out as the RunError that names the
-    step and the expression to blame.
+    Spark computes the rows of that dataset when they are used. A failure is a RunError that names the step and the
+    expression that failed.
     """
     pipeline = Pipeline(spark, calculation, tables)
     return _Execution(pipeline, sink, tuple(observers), keeping or KeptInMemory()).run()
@@ -87,7 +87,7 @@ class _Execution:
 
     def run(self) -> DataFrame:
         steps = self.pipeline.calculation.steps
-        self._tell(RunStarted(steps))
+        self._notify(RunStarted(steps))
         try:
             with (
                 self._attributing(),
@@ -99,7 +99,7 @@ class _Execution:
                 self.sink.finish(working, self._warn)
         finally:
             self.keeping.release()
-        self._tell(Finished())
+        self._notify(Finished())
         return working
 
     def _steps(self, steps: Sequence[Step]) -> DataFrame:
@@ -108,50 +108,50 @@ class _Execution:
         for index, step in enumerate(steps):
             begun = time.monotonic()
             self.current = step
-            self._tell(StepStarted(step))
+            self._notify(StepStarted(step))
             if self.keeping.is_due(steps, index, forked=forked):
                 frame, forked, depth = self.keeping.keep(frame, step.before.columns), False, 0
             elif depth >= CUT_EVERY:
                 frame, forked, depth = frame.localCheckpoint(eager=False), False, 0
             if step.publishes is not None:
                 result = self.sink.publish(step.publishes, step.rows_to_publish(frame, build), self._warn)
-                self._tell(OutputWritten(step, result, time.monotonic() - begun))
+                self._notify(OutputWritten(step, result, time.monotonic() - begun))
             else:
                 frame, build = self.pipeline.after(step, frame, build)
                 forked, depth = forked or step.forks, depth + 1
-                self._tell(StepPlanned(step))
+                self._notify(StepPlanned(step))
         return select_columns(frame, self.pipeline.calculation.last.columns)
 
     @contextmanager
     def _attributing(self) -> Iterator[None]:
-        """Attributes what goes wrong to a step, and tells the observers."""
+        """Attributes an error to a step, and notifies the observers."""
         try:
             yield
         except ProblemError as error:
             step, problems = self._attributed(error.problems)
-            self._tell(Failed(step, problems))
+            self._notify(Failed(step, problems))
             raise RunError(problems) from error
         except TallybookError:
-            self._tell(Failed(self.current))
+            self._notify(Failed(self.current))
             raise
         except Exception as error:
-            said = reason(error) if isinstance(error, SPARK_ERRORS) else error
-            step, problems = self._attributed([Problem("InternalError", f"{type(error).__name__}: {said}")])
-            self._tell(Failed(step, problems))
+            description = reason(error) if isinstance(error, SPARK_ERRORS) else error
+            step, problems = self._attributed([Problem("InternalError", f"{type(error).__name__}: {description}")])
+            self._notify(Failed(step, problems))
             raise RunError(problems) from error
         except BaseException:
-            self._tell(Failed(self.current))
+            self._notify(Failed(self.current))
             raise
 
     def _attributed(self, problems: Sequence[Problem]) -> tuple[Step | None, tuple[Problem, ...]]:
-        """Problems with the step they belong to: the one they name, else the current one."""
+        """Returns the step that the problems name, else the current one, and the problems attributed to it."""
         steps = self.pipeline.calculation.steps
         step = next((step for step in steps if step.seq == problems[0].seq), self.current)
         return step, tuple(problems if step is None else map(step.attribute, problems))
 
     def _warn(self, message: str) -> None:
-        self._tell(Warned(message))
+        self._notify(Warned(message))
 
-    def _tell(self, event: Event) -> None:
+    def _notify(self, event: Event) -> None:
         for observer in self.observers:
             observer(event)

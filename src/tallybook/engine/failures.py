@@ -1,8 +1,8 @@
-"""A failed Spark job, told as the operation, column and expression that caused it.
+"""Explains a failed Spark job: finds the operation, column and expression that caused it.
 
-Failures our own plans raise carry their facts. For any other failure of data (an overflow, text that is no number)
-Spark names no operation, so the steps are evaluated again, fewer and fewer, until one is left to blame. That costs
-jobs, but only in runs that have failed already.
+Failures that our own plans raise contain these details. For any other failure caused by data (an overflow, text that is
+not a number) Spark names no operation, so the steps are evaluated again, by bisection, until the one that fails is
+found. That costs jobs, but only in runs that have already failed.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from tallybook.storage.files import path_of
 from tallybook.text import shortened
 
 _DATA_EXCEPTION = "22"
-"""The class of SQL states that are about values."""
+"""The class of SQL states for bad values."""
 _BAD_PATTERN = "INVALID_FORMAT"
-"""About a value as well, the pattern of a LIKE, though its state is that of bad SQL."""
+"""The condition of a bad LIKE pattern. It is a bad value too, though its SQL state is that of bad SQL."""
 
 
 @contextmanager
 def explained(pipeline: Pipeline, at: Callable[[], Step | None]) -> Iterator[None]:
-    """Turns a failed job into the RunError that tells it."""
+    """Turns a failed job into a RunError that names its cause."""
     try:
         yield
     except SPARK_ERRORS as error:
@@ -55,10 +55,10 @@ def explained(pipeline: Pipeline, at: Callable[[], Step | None]) -> Iterator[Non
 
 
 def explain_failure(error: Exception, pipeline: Pipeline, at: Step | None) -> Problem:
-    """The problem behind a failed job; `at` is the step that was being executed."""
+    """Returns the problem that made a job fail. `at` is the step that was being executed."""
     raised = parse_raised(error)
     if raised is not None:
-        return _of_facts(raised, pipeline, at)
+        return _raised_problem(raised, pipeline, at)
     if colon := refused_colon(error):
         return _of_step(Problem("DataLoadError", colon, "rename the file or folder"), at)
     if not is_about_values(error):
@@ -68,7 +68,7 @@ def explain_failure(error: Exception, pipeline: Pipeline, at: Step | None) -> Pr
 
 
 def is_about_values(error: Exception) -> bool:
-    """Whether a row, and not the plan or the machine, made the job fail."""
+    """True if a value made the job fail, and not the plan or the machine."""
     name = error_condition(error)
     if name is None:
         return causes(error)[-1].type == "java.lang.ArithmeticException"
@@ -77,9 +77,9 @@ def is_about_values(error: Exception) -> bool:
 
 
 def _lost(error: Exception, at: Step | None) -> Problem | None:
-    said = lost_process(error)
-    hint = "give Spark more memory if it ran out of it, see that nobody ends its processes, then retry the run"
-    return _of_step(Problem("SparkFailed", said, hint), at) if said else None
+    message = lost_process(error)
+    hint = "if Spark ran out of memory, give it more; make sure that nothing ends its processes; then retry the run"
+    return _of_step(Problem("SparkFailed", message, hint), at) if message else None
 
 
 def _internal(error: Exception, at: Step | None) -> Problem:
@@ -90,8 +90,8 @@ def _of_step(problem: Problem, step: Step | None) -> Problem:
     return problem if step is None else step.attribute(problem)
 
 
-def _of_facts(raised: dict[str, str], pipeline: Pipeline, at: Step | None) -> Problem:
-    """The problem that a plan of ours raised."""
+def _raised_problem(raised: dict[str, str], pipeline: Pipeline, at: Step | None) -> Problem:
+    """Returns the problem that one of our own plans raised."""
     match raised["type"]:
         case "JoinNotUnique":
             return _join_not_unique(raised, pipeline.calculation.steps)
@@ -99,38 +99,39 @@ def _of_facts(raised: dict[str, str], pipeline: Pipeline, at: Step | None) -> Pr
             return _bad_data(raised, pipeline)
     if "unlisted_file" in raised:
         message = f"a file appeared while the run was reading: {path_of(raised['unlisted_file'])}"
-        return _of_step(Problem("DataLoadError", message, "run again when nothing writes to the place"), at)
-    facts = ", ".join(f"{name} {value}" for name, value in raised.items())
-    return _of_step(Problem("InternalError", f"a check of the plan failed: {facts}"), at)
+        return _of_step(Problem("DataLoadError", message, "run again when nothing writes to that folder"), at)
+    details = ", ".join(f"{name} {value}" for name, value in raised.items())
+    return _of_step(Problem("InternalError", f"a check of the plan failed: {details}"), at)
 
 
 def _bad_data(raised: dict[str, str], pipeline: Pipeline) -> Problem:
-    """A value that cannot be, told as the problem of the operation that loads its table; the input has none."""
+    """Attributes a bad value to the operation that loads its table; to none if that is the input."""
     reads = pipeline.tables.reads
-    problem = diagnose(pipeline.spark, raised, [(place, source.table) for place, source in reads])
+    problem = diagnose(pipeline.spark, raised, [(location, source.table) for location, source in reads])
     asked = raised.get("location"), raised.get("table")
-    return _of_loading(problem, pipeline, {s for place, s in reads if (place.target, s.table.name) == asked})
+    return _of_loading(problem, pipeline, {s for location, s in reads if (location.target, s.table.name) == asked})
 
 
 def _damage(error: Exception, pipeline: Pipeline) -> Problem | None:
-    """A file that could not be read, as the problem of the operation that loads its table; the input has none."""
+    """Attributes an unreadable file to the operation that loads its table; to none if that is the input."""
     reads = pipeline.tables.reads
-    places = [place for place, _ in reads]
-    found = failed_read(error, places)
-    if found is None:
+    locations = [location for location, _ in reads]
+    failure = failed_read(error, locations)
+    if failure is None:
         return None
-    problem, file = found
+    problem, file = failure
     if is_csv_fault(error):
-        problem = diagnose_file(pipeline.spark, file, places) or problem
-    return _of_loading(problem, pipeline, {s for place, s in reads if file.startswith(path_of(place.target))})
+        problem = diagnose_file(pipeline.spark, file, locations) or problem
+    return _of_loading(problem, pipeline, {s for location, s in reads if file.startswith(path_of(location.target))})
 
 
 def _unreadable(error: Exception, pipeline: Pipeline) -> Problem | None:
-    """The problem of input that fails before any operation: a damaged file can hold values its own columns cannot."""
+    """Returns the problem if reading the input fails on its own: a damaged file can contain impossible values."""
     if _failure(pipeline.first(pipeline.build_context)[0]) is None:
         return None
-    places = {path_of(place.target) for place, source in pipeline.tables.reads if source == pipeline.calculation.input}
-    message = f"a value of the input cannot be read: {_reason(error)}; the data is in {', '.join(sorted(places))}"
+    input = pipeline.calculation.input
+    targets = sorted({path_of(location.target) for location, source in pipeline.tables.reads if source == input})
+    message = f"a value of the input cannot be read: {_reason(error)}; the data is in {', '.join(targets)}"
     return Problem("DataLoadError", message, "a file there may be damaged; replace it with a good copy")
 
 
@@ -148,7 +149,7 @@ def _join_not_unique(raised: dict[str, str], steps: Sequence[Step]) -> Problem:
     problem = Problem(
         "JoinNotUnique",
         f"'{raised['alias']}' has more than one matching row{key}",
-        "make the condition say which one, or remove the duplicates",
+        "make the condition match one row only, or remove the duplicates",
         typed.node.span.place if typed is not None else None,
     )
     return _of_step(problem, step)
@@ -161,9 +162,10 @@ class _Blame:
     pipeline: Pipeline
 
     def find(self, at: Step | None) -> Problem | None:
-        """Looks at what the failed job needed. If that does not fail, the job kept its frame: looks at all columns.
+        """Evaluates the columns that the failed job needed. If they do not fail, evaluates all columns: the job may
+        have cached its whole frame.
 
-        At first only rows that are never deleted count: what an operation without a selector sets is overwritten.
+        The first try leaves out columns that an operation without a selector overwrites on all rows not deleted.
         """
         reached = self.pipeline.calculation.steps
         reached = reached[: reached.index(at) + 1] if at in reached else reached
@@ -186,8 +188,8 @@ class _Blame:
         stages: Sequence[tuple[DataFrame, BuildContext]],
         needed: Sequence[frozenset[str]],
     ) -> Problem | None:
-        """The step that fails, where only these columns are looked at before, between and after the steps; if none
-        does, the one that publishes."""
+        """Returns the problem of the first step that fails when only the needed columns are evaluated; if none does, of
+        the step that publishes."""
         frames = [_narrowed(frame, columns) for (frame, _), columns in zip(stages, needed, strict=True)]
         culprit = self._first_failing(frames)
         if culprit == 0:
@@ -196,11 +198,11 @@ class _Blame:
             return self._expression(publishing, *stages[-1], needed[-1]) if publishing else None
         step = steps[culprit - 1]
         error = _failure(frames[culprit])
-        known = self._expression(step, *stages[culprit - 1], needed[culprit])
-        return known or (_of_step(Problem("EvaluationError", _reason(error)), step) if error else None)
+        problem = self._expression(step, *stages[culprit - 1], needed[culprit])
+        return problem or (_of_step(Problem("EvaluationError", _reason(error)), step) if error else None)
 
     def _first_failing(self, frames: Sequence[DataFrame]) -> int | None:
-        """A frame needs what those before it need, so the first that fails can be found by halving."""
+        """Finds the first frame that fails by bisection: if a frame fails, so do those after it."""
         low, high = 0, len(frames) - 1
         if _failure(frames[high]) is None:
             return None
@@ -220,7 +222,7 @@ class _Blame:
         return None
 
     def _result(self, step: Step, before: DataFrame, build: BuildContext) -> DataFrame:
-        build = replace(build, all_stamped=False)  # so that a selector is asked even where nothing is assigned
+        build = replace(build, all_stamped=False)  # so that the selector is evaluated even if nothing is assigned
         if step.publishes is not None:
             return step.rows_to_publish(before, build)
         return step.apply(before, build)
@@ -231,7 +233,7 @@ def _narrowed(frame: DataFrame, columns: frozenset[str]) -> DataFrame:
 
 
 def _failure(frame: DataFrame) -> Exception | None:
-    """Evaluates every cell without keeping any."""
+    """Returns the error of evaluating every cell; None if it succeeds."""
     try:
         frame.write.format("noop").mode("overwrite").save()
     except SPARK_ERRORS as error:
@@ -245,34 +247,34 @@ def _target(step: Step, path: str) -> str:
 
 
 _REASONS: dict[str, Callable[[dict[str, str]], str]] = {
-    "ARITHMETIC_OVERFLOW": lambda facts: (
+    "ARITHMETIC_OVERFLOW": lambda details: (
         "a sum has more digits than a decimal can hold"
-        if "decimal" in facts["message"]
+        if "decimal" in details["message"]
         else "a result does not fit into a 64-bit integer"
     ),
-    "NUMERIC_VALUE_OUT_OF_RANGE": lambda facts: (
-        f"{facts['value'].strip()} does not fit into decimal({facts['precision']},{facts['scale']})"
+    "NUMERIC_VALUE_OUT_OF_RANGE": lambda details: (
+        f"{details['value'].strip()} does not fit into decimal({details['precision']},{details['scale']})"
     ),
-    "CAST_INVALID_INPUT": lambda facts: (
-        f"{_shown(facts['expression'])} is not a valid {_type_name(facts['targetType'])}"
+    "CAST_INVALID_INPUT": lambda details: (
+        f"{_shown(details['expression'])} is not a valid {_type_name(details['targetType'])}"
     ),
-    "CANNOT_PARSE_TIMESTAMP": lambda facts: shortened(facts["message"]),
-    "DATETIME_FIELD_OUT_OF_BOUNDS": lambda facts: shortened(facts["rangeMessage"]),
+    "CANNOT_PARSE_TIMESTAMP": lambda details: shortened(details["message"]),
+    "DATETIME_FIELD_OUT_OF_BOUNDS": lambda details: shortened(details["rangeMessage"]),
 }
 
 
 def _shown(quoted: str) -> str:
-    """A value as Spark quotes it, cut where it is long."""
+    """Shortens a value that Spark has quoted."""
     return f"'{shortened(quoted[1:-1])}'" if quoted.startswith("'") else shortened(quoted)
 
 
 def _reason(error: Exception) -> str:
     if not isinstance(error, PySparkException):
         return _sentence(error)
-    facts = error.getMessageParameters() or {}
-    known = _REASONS.get((error_condition(error) or "").partition(".")[0])
+    details = error.getMessageParameters() or {}
+    words = _REASONS.get((error_condition(error) or "").partition(".")[0])
     try:
-        return known(facts) if known else _sentence(error)
+        return words(details) if words else _sentence(error)
     except KeyError:
         return _sentence(error)
 
@@ -283,7 +285,7 @@ def _type_name(spark_name: str) -> str:
 
 
 def _sentence(error: Exception) -> str:
-    """Spark's own words, without its advice to switch the check off. The advice comes last, after any value."""
+    """Returns Spark's message without its advice to switch the check off. The advice comes last, after any value."""
     said = re.sub(r"^\[[^\]]+\]\s*", "", reason(error))
     for tail in (" SQLSTATE: ", " Use `", " If necessary set "):
         said = said.rpartition(tail)[0] or said

@@ -1,4 +1,4 @@
-"""Operations over frames a caller has in hand, in the caller's own session: notebooks, scenario tests, other jobs."""
+"""`apply_operations`: applies operations to DataFrames of the caller, in the caller's session."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ follow(_operations.cache_clear)
 
 @dataclass(frozen=True)
 class FrameTables:
-    """Tables that are frames already, by dataset id and table name."""
+    """Tables whose rows are DataFrames, by dataset id and table name."""
 
     frames: Mapping[tuple[str, str], DataFrame]
     period: str
@@ -80,29 +80,31 @@ def apply_operations(
     timestamp: datetime | None = None,
     calendar: Calendar = GREGORIAN,
 ) -> DataFrame:
-    """The working dataset after the operations, with system columns; nothing is written and nothing is computed yet.
+    """Returns the working dataset after the operations, with system columns. Nothing is written or computed yet.
 
-    `table` is the name expressions read the frame by, `sources` are the frames joins and appends name as datasets.
-    A frame with a `_period` column is filtered to the period. Ids are those of a run of their own: unique among the
-    rows of one call.
+    Expressions read the frame by the name `table`. Joins and appends name the frames of `sources` as datasets. A frame
+    with a `_period` column is filtered to the period. Row ids are unique among the rows of one call.
     """
     check_session(frame.sparkSession)
     if table in (sources or {}):
         raise UsageError(
             f"'{table}' names the frame itself and cannot be a source", "give the source, or `table`, another name"
         )
-    moment = timestamp or datetime.now(UTC)
+    run_timestamp = timestamp or datetime.now(UTC)
     span = calendar.period(period) if isinstance(period, str) else period
     given = {table: frame, **(sources or {})}
-    datasets = {name: dataset_of(name, each) for name, each in given.items()}
+    datasets = {name: dataset_of(name, given_frame) for name, given_frame in given.items()}
     head = ProjectHead(id="apply", name="apply", input_dataset_id=table, selectors=dict(selectors or {}))
     bound = bind_project(head, _read(operations), DatasetVersions.of(datasets))
-    context = RunContext("apply", span, as_of or span.start_date, moment, int(moment.timestamp() * 1000))
+    context = RunContext("apply", span, as_of or span.start_date, run_timestamp, int(run_timestamp.timestamp() * 1000))
     calculation = Calculation.of(bound, context)
     if publications(calculation.steps):
-        raise UsageError("operations on a frame cannot have an output", "write the frame that comes back")
+        raise UsageError("operations on a frame cannot have an output", "write the frame that apply_operations returns")
     tables = FrameTables(
-        {(name, datasets[name].main_table.name): conformed(each, datasets[name]) for name, each in given.items()},
+        {
+            (name, datasets[name].main_table.name): conformed(given_frame, datasets[name])
+            for name, given_frame in given.items()
+        },
         span.identifier,
     )
     return execute(frame.sparkSession, calculation, tables, Sink(), keeping=Keeping())
@@ -123,7 +125,7 @@ def _read(operations: Sequence[Operation | Mapping[str, Any]]) -> tuple[Operatio
 
 
 def dataset_of(name: str, frame: DataFrame) -> Dataset:
-    """The dataset a frame could be: its columns and their types, by period where it has that column."""
+    """Returns a dataset with the columns of a frame; its temporal mode is `period` if the frame has `_period`."""
     _check_names(name, frame.columns)
     columns = tuple(
         ColumnDef(name=field.name, type=column_type(field), nullable=field.nullable)
@@ -140,7 +142,7 @@ def dataset_of(name: str, frame: DataFrame) -> Dataset:
 
 
 def _check_names(frame: str, names: Sequence[str]) -> None:
-    """UsageError for names that Spark, which ignores case by default, would take for one another."""
+    """Raises UsageError if two names differ by case only, or are the same: Spark ignores case by default."""
     seen: dict[str, str] = {}
     for name in names:
         twin, system = seen.get(folded(name)), system_column(name)
@@ -158,7 +160,7 @@ def _check_names(frame: str, names: Sequence[str]) -> None:
 
 
 def column_type(field: T.StructField) -> ColumnType:
-    """The type of a Spark column; UsageError for those an exact calculation cannot have."""
+    """Returns the type of a Spark column. Raises UsageError for a type that Tallybook does not have, such as double."""
     type = field.dataType
     if isinstance(type, T.DecimalType):
         return decimal(type.precision, type.scale)
@@ -168,12 +170,12 @@ def column_type(field: T.StructField) -> ColumnType:
     kind = simple.get(type.__class__)
     if kind is None:
         hint = "cast it to a decimal first" if isinstance(type, T.FractionalType) else "drop it or cast it first"
-        raise UsageError(f"column '{field.name}' is {type.simpleString()}, which is no type of Tallybook", hint)
+        raise UsageError(f"column '{field.name}' is {type.simpleString()}, a type that Tallybook does not have", hint)
     return ColumnType(kind)
 
 
 def conformed(frame: DataFrame, dataset: Dataset) -> DataFrame:
-    """The frame at the types of the dataset; system columns it has are kept as they are."""
+    """Casts the business columns of a frame to the types of the dataset. System columns stay as they are."""
     types = dataset.main_table.business_types
 
     def column(name: str) -> Column:

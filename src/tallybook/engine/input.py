@@ -1,4 +1,4 @@
-"""From rows as they lie to rows as operations see them: temporal filter, then system columns. One path for all."""
+"""Loads the rows of a table for operations: applies the temporal filter, then adds the system columns."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tallybook.rows.system import column_values, input_system_columns, is_active
 def input_rows(
     source: SourceTable, schema: WorkingSchema, tables: Tables, context: RunContext, ids: RowIds
 ) -> tuple[DataFrame, frozenset[str]]:
-    """The working dataset before the first operation, deleted rows in it; and the columns that came with the data."""
+    """Returns the working dataset before the first operation, with deleted rows, and the columns of the data."""
     frame = _current(source, tables, context)
     values = column_values(schema.business) | _system(frame, source, context, ids)
     return select_typed(frame, schema.columns, values), frozenset(frame.columns)
 
 
 def other_rows(source: SourceTable, tables: Tables, context: RunContext, ids: RowIds) -> DataFrame:
-    """Rows of a joined, looked-up or appended table: those that are not deleted; with position and id where they are
+    """Returns the rows of a joined, looked-up or appended table that are not deleted; with position and id if they are
     numbered."""
     frame = _current(source, tables, context)
     business = source.table.business_types

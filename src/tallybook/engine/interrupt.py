@@ -25,7 +25,7 @@ def interruptible(spark: SparkSession) -> Iterator[None]:
 
     Wrap everything that belongs to one run and look at the outcome outside: inside, a cancelled job looks like a
     failed one. What runs in Python, such as committing a table, is finished first; a second Ctrl-C does not wait.
-    Outside the main thread, which never gets the signal, the block is as it is.
+    Outside the main thread nothing changes: only the main thread gets the signal.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -53,7 +53,7 @@ def interruptible(spark: SparkSession) -> Iterator[None]:
 
 
 def _keep_cancelling(spark: SparkSession, left: threading.Event) -> None:
-    """Until the block is left, since the signal may come between two jobs of it."""
+    """Cancels until the block is left: the signal may come between two jobs."""
     while not left.is_set():
         with contextlib.suppress(Exception):
             spark.interruptAll()

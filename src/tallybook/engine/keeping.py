@@ -1,7 +1,4 @@
-"""Keeps rows that are used more than once, so that they are computed once.
-
-A frame is kept where it forks and let go after the run.
-"""
+"""Caches frames that are used more than once, so that they are computed once. They are released after the run."""
 
 from __future__ import annotations
 
@@ -16,21 +13,21 @@ from tallybook.operations.base import Step
 
 
 class Keeping:
-    """Keeps rows in files of Spark's own, which go when nobody refers to the frame any more."""
+    """Keeps rows in checkpoint files of Spark, which Spark removes when nothing refers to the frame any more."""
 
     def is_due(self, steps: Sequence[Step], index: int, *, forked: bool) -> bool:
-        """True if the frame before a step is to be kept: it is written and used again, or summarised once more."""
+        """True if the frame before a step is used again: by another output, or by a second step that forks it."""
         step = steps[index]
         if step.publishes is not None:
             return any(later.publishes is not None for later in steps[index + 1 :])
         return forked and step.forks
 
     def keep(self, frame: DataFrame, _columns: Mapping[str, ColumnType]) -> DataFrame:
-        """The same rows, computed once however often they are used."""
+        """Returns the same rows, which are computed once even if they are used several times."""
         return frame.localCheckpoint(eager=False)
 
     def release(self) -> None:
-        """Lets go of everything kept."""
+        """Releases all rows that were kept."""
 
 
 @dataclass

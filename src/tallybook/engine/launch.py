@@ -41,11 +41,11 @@ _JVM = {
     "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""UPPER and LOWER go by the language of the JVM. A deep expression needs a deep stack. A month end makes a hundred
-pieces of code, all that Spark would keep: it would compile each anew in the next run. Debugging would note the Python
-line of every column built, in ten calls to the JVM: half the time of a plan."""
+"""The language is fixed because UPPER and LOWER depend on it. A deeply nested expression needs a large stack. A month
+end generates more pieces of code than Spark caches by default, and would compile all of them again in the next run.
+DataFrame debugging calls the JVM ten times for every column: half the time of planning."""
 _LARGEST_HEAP_MIB = 31 * 1024
-"""With more, a JVM needs longer pointers and holds less."""
+"""With a larger heap a JVM uses longer pointers, and has room for less."""
 _CONNECT_SECONDS = 30
 _TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _CONNECT_SERVER = {
@@ -56,13 +56,13 @@ _CONNECT_SERVER = {
 }
 
 _CONNECT_MODE = ("SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOTE")
-"""Tell PySpark to be a Connect client. A process started by one inherits them, whatever it wants to be itself."""
+"""These variables make PySpark a Connect client. A process that such a client starts inherits them."""
 
 
 def start_classic(chosen: dict[str, str], defaults: dict[str, str], log: Path) -> SparkSession:
-    """A session with a JVM of its own, or with the one that `spark-submit` runs us under.
+    """Starts a session with a JVM of its own, or in the JVM of `spark-submit`.
 
-    `chosen` wins over what Spark reads by itself, that wins over `defaults`.
+    `chosen` settings override those that Spark reads itself, which override `defaults`.
     """
     _quiet_python(log)
     for name in _CONNECT_MODE:
@@ -73,10 +73,10 @@ def start_classic(chosen: dict[str, str], defaults: dict[str, str], log: Path) -
         chosen = {key: value for key, value in chosen.items() if key != "spark.master"}
         return _session(chosen, defaults)
     submission = read_submission()
-    known = {**submission.conf, **chosen}
-    is_local = known.get("spark.master", "local").startswith("local")
+    given = {**submission.conf, **chosen}
+    is_local = given.get("spark.master", "local").startswith("local")
     defaults = _JVM | (_laptop() if is_local else {}) | defaults
-    if is_local and known.get("spark.sql.catalogImplementation") != "hive":
+    if is_local and given.get("spark.sql.catalogImplementation") != "hive":
         defaults |= _warehouse()
     with (
         tempfile.TemporaryDirectory(prefix="tallybook-start-") as folder,
@@ -84,7 +84,7 @@ def start_classic(chosen: dict[str, str], defaults: dict[str, str], log: Path) -
         log.open("ab") as output,
     ):
         if SparkContext._gateway is None:
-            arguments = submission.arguments_with(defaults | known, Path(folder))
+            arguments = submission.arguments_with(defaults | given, Path(folder))
             with _environment({"PYSPARK_SUBMIT_ARGS": arguments}):
                 streams = {"stdout": output, "stderr": output}
                 gateway = launch_gateway(None, streams)  # type: ignore[no-untyped-call]  # PySpark gives it no types
@@ -93,7 +93,7 @@ def start_classic(chosen: dict[str, str], defaults: dict[str, str], log: Path) -
 
 
 def start_connect(url: str, conf: Mapping[str, str], log: Path) -> SparkSession:
-    """A session on a Connect server. An unreachable one is told in seconds; Spark alone would try for ten minutes."""
+    """Starts a session on a Connect server. Fails after seconds if no server answers; Spark would try for minutes."""
     import grpc
     from pyspark.sql.connect.client import DefaultChannelBuilder
     from pyspark.sql.connect.session import SparkSession as ConnectSession
@@ -112,7 +112,7 @@ def start_connect(url: str, conf: Mapping[str, str], log: Path) -> SparkSession:
 
 
 def start_connect_server(chosen: dict[str, str], defaults: dict[str, str], log: Path) -> SparkSession:
-    """A session on a Connect server inside a JVM of our own, on a free port that only this machine can reach."""
+    """Starts a Connect server in a JVM of our own, on a port that only this machine can reach, and a session on it."""
     port = _free_port()
     os.environ.setdefault(_TOKEN, secrets.token_hex(16))
     server = {**_CONNECT_SERVER, "spark.connect.grpc.binding.port": str(port)}
@@ -129,7 +129,7 @@ def _session(chosen: Mapping[str, str], defaults: Mapping[str, str]) -> SparkSes
 
 
 def _laptop() -> dict[str, str]:
-    """One machine: half of its memory, no web server, fewer partitions for adaptive execution to merge."""
+    """Returns defaults for one machine: half of its memory, no web server, fewer partitions."""
     return {
         "spark.master": "local[*]",
         "spark.driver.memory": f"{min(max(1024, _memory_mib() // 2), _LARGEST_HEAP_MIB)}m",
@@ -139,14 +139,15 @@ def _laptop() -> dict[str, str]:
 
 
 def _warehouse() -> dict[str, str]:
-    """Without a metastore the catalog's tables end with the process; so do their files, outside the current folder."""
+    """Puts catalog tables into a temporary folder: without a metastore they end with the process, so their files should
+    end too."""
     folder = tempfile.mkdtemp(prefix="tallybook-warehouse-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return {"spark.sql.warehouse.dir": folder}
 
 
 def _memory_mib() -> int:
-    """The memory of the machine, or of the container where that is less."""
+    """Returns the memory of the machine, or of the container if that is less."""
     pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         limit = int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii"))
@@ -156,7 +157,7 @@ def _memory_mib() -> int:
 
 
 def _variables(is_local: bool) -> dict[str, str | None]:
-    """What the JVM's environment must say; a local one talks to nobody but this machine and this Python."""
+    """Returns the environment variables of the JVM. A local JVM is reachable from this machine only."""
     variables: dict[str, str | None] = {"SPARK_HOME": str(PYSPARK)}
     if is_local:
         variables |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}

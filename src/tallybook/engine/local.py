@@ -1,7 +1,6 @@
-"""Few rows, held by the driver: frames made of them, and frames turned into them.
+"""Evaluates projects over few rows that this process has in memory, for scenarios.
 
-Spark evaluates filters and projections of such a frame while it plans, without a job, which is most of what a small
-test does.
+Spark evaluates filters and projections of such local frames while it plans, without a job. That makes small tests fast.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ Key = tuple[str, str]
 """A dataset's id and a table's name."""
 
 _HELD_ROWS = 10_000
-"""A file of at most so many rows is read once and then held."""
+"""Files with at most this many rows are read once and kept in memory."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class GivenRows:
-    """Rows in hand, in their order."""
+    """Rows in memory, in their order."""
 
     columns: Mapping[str, ColumnType]
     rows: Sequence[Values]
@@ -53,7 +52,7 @@ class GivenRows:
 
 @dataclass(frozen=True)
 class LocalTables:
-    """Tables whose rows are in hand, or in files to be held."""
+    """Tables whose rows are in memory or in files."""
 
     engine: LocalEngine
     given: Mapping[Key, GivenRows | Location]
@@ -73,13 +72,13 @@ class LocalTables:
         return self.within[_key(source)]
 
     def is_small(self, source: SourceTable) -> bool:
-        """A frame in hand is best left as it is: Spark evaluates it while planning."""
+        """False: Spark evaluates a local frame while planning, so it needs no other treatment."""
         return False
 
     @property
     def reads(self) -> Sequence[tuple[Location, SourceTable]]:
         given = ((self.given.get(_key(source)), source) for source in self.sources)
-        return [(place, source) for place, source in given if isinstance(place, Location)]
+        return [(rows, source) for rows, source in given if isinstance(rows, Location)]
 
 
 def _key(source: SourceTable) -> Key:
@@ -109,7 +108,7 @@ class LocalEngine:
         given: Mapping[Key, GivenRows | Location],
         within: Mapping[Key, Sequence[str]],
     ) -> Evaluated:
-        """What a checked project comes to. Nothing is written; RunError says what went wrong."""
+        """Returns the results of a checked project. Writes nothing. Raises RunError if the project fails."""
         calculation = Calculation.of(bound, context)
         tables = LocalTables(self, given, within, source_tables(calculation.input, calculation.steps))
         capture = _Capture()
@@ -120,7 +119,7 @@ class LocalEngine:
         return Evaluated(capture.outputs, capture.working)
 
     def held(self, location: Location, table: Table) -> DataFrame:
-        """The rows of a file, read at the first time of asking."""
+        """Returns the rows of a file, which is read once."""
         key = (location.target, location.period, table)
         with self._lock:
             if key not in self._held:
@@ -138,7 +137,7 @@ class LocalEngine:
 
 @dataclass
 class _Capture(Sink):
-    """Collects what outputs would write, and the final working dataset."""
+    """Collects the rows of outputs and of the final working dataset."""
 
     outputs: dict[int, Sequence[Values]] = field(default_factory=dict)
     working: Sequence[Values] = ()
@@ -152,8 +151,8 @@ class _Capture(Sink):
 
 @dataclass(frozen=True)
 class _KeptHere(Keeping):
-    """Holds rows in this process wherever a frame is used twice, which for an output means the final working dataset as
-    well."""
+    """Keeps rows in this process before every output and every step that forks. The frame before an output is always
+    used again, for the final working dataset."""
 
     spark: SparkSession
 
@@ -174,7 +173,7 @@ _ARROW: dict[str, pa.DataType] = {
 
 
 def local_frame(spark: SparkSession, columns: Mapping[str, ColumnType], rows: Sequence[Values]) -> DataFrame:
-    """A frame of rows in hand."""
+    """Returns a frame with these rows."""
     arrays = [
         pa.array([_exact(row[index], type) for row in rows], type=_arrow_type(type))
         for index, type in enumerate(columns.values())
@@ -184,9 +183,10 @@ def local_frame(spark: SparkSession, columns: Mapping[str, ColumnType], rows: Se
 
 
 def collected(frame: DataFrame) -> list[Values]:
-    """The rows of a small frame; timestamps in UTC.
+    """Returns the rows of a small frame, with timestamps in UTC.
 
-    They travel as microseconds: PySpark would go through the local time of this machine, which has no year 1.
+    Timestamps are collected as microseconds: PySpark would convert them to the local time of this machine, which has no
+    year 1.
     """
     moments = [isinstance(field.dataType, T.TimestampType) for field in frame.schema]
     names = map(sql.name, frame.columns)

@@ -1,4 +1,4 @@
-"""The log files of Spark sessions: readable by their owner only, and no more of them than were asked for."""
+"""The log files of Spark sessions: readable by their owner only, with old ones removed."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def new_log(folder: Path | None = None, keep: int = LogSettings().keep) -> Path:
 
 
 def _remove_oldest(logs: Iterable[Path], keep: int) -> None:
-    """Their names begin with their time. The log of a process that still runs stays, and so does one that cannot be
-    removed: a run is worth more than order."""
+    """Removes all but the newest logs; their names sort by time. The log of a running process stays, and so does one
+    that cannot be removed."""
     for log in sorted(logs, key=lambda log: log.name, reverse=True)[keep:]:
         if _runs(log):
             continue

@@ -1,4 +1,4 @@
-"""Builds the Spark frames of a calculation, one step after the other. Nothing here starts a job."""
+"""Builds the Spark frames of a calculation, step by step. Nothing here starts a job."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Pipeline:
 
     @property
     def build_context(self) -> BuildContext:
-        """What steps build with: the run's constants as columns, and each other table loaded once."""
+        """What steps build frames with: the constants of the run, and a loader that loads each table once."""
         context, steps = self.calculation.context, self.calculation.steps
         ids = RowIds(context.epoch_ms, {0: 0} | {step.seq: rank for rank, step in enumerate(steps, 1)})
         load = cache(lambda source: other_rows(source, self.tables, context, ids))
@@ -34,12 +34,13 @@ class Pipeline:
         return BuildContext(compiler, context.timestamp, ids, load, self.calculation.input)
 
     def first(self, build: BuildContext) -> tuple[DataFrame, BuildContext]:
-        """The working dataset before any operation, and what is known of all its rows."""
-        made = self.calculation
-        frame, came = input_rows(made.input, made.schema, self.tables, made.context, build.ids)
-        return frame, replace(build, all_active=DELETED not in came, all_stamped=UPDATED_AT not in came)
+        """Returns the working dataset before any operation, and a build context that says what holds for all its
+        rows."""
+        calculation = self.calculation
+        frame, given = input_rows(calculation.input, calculation.schema, self.tables, calculation.context, build.ids)
+        return frame, replace(build, all_active=DELETED not in given, all_stamped=UPDATED_AT not in given)
 
     def after(self, step: Step, frame: DataFrame, build: BuildContext) -> tuple[DataFrame, BuildContext]:
-        """The working dataset after a step, and what is known of all its rows then."""
-        known = replace(build, all_active=build.all_active and not step.deletes_rows)
-        return step.apply(frame, build), known
+        """Returns the working dataset after a step, and a build context that says what holds for all its rows."""
+        next_build = replace(build, all_active=build.all_active and not step.deletes_rows)
+        return step.apply(frame, build), next_build

@@ -1,4 +1,4 @@
-"""The plan: what a run will do, as data. `documents.plan` shows it, `execute` runs it; both read the same steps."""
+"""The plan of a run, as data. `documents.plan` shows it and `execute` runs it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Calculation:
 
     @classmethod
     def of(cls, bound: BoundProject, context: RunContext) -> Calculation:
-        """The calculation of a project; ValidationError if the checker found problems in it."""
+        """Returns the calculation of a bound project. Raises ValidationError if the project has problems."""
         if bound.problems:
             raise ValidationError(bound.problems)
         assert bound.input is not None and bound.schema is not None, "a project without problems is whole"
@@ -45,19 +45,19 @@ class Calculation:
 
 @dataclass(frozen=True)
 class Plan(Calculation):
-    """A project bound to one period: its steps, the places it reads and the places it writes."""
+    """A project bound to one period: its steps, the locations it reads and the locations it writes."""
 
     project_id: str
     project_version: int
     locations: Mapping[SourceTable, tuple[Location, ...]]
     destinations: Mapping[int, Location]
-    """Of each output, by seq."""
+    """Where each output is written, by seq."""
     warnings: tuple[str, ...] = ()
     """What a user should know before the run."""
 
     @property
     def outputs(self) -> tuple[Publication, ...]:
-        """What the run publishes, in order."""
+        """The outputs of the run, in order."""
         return publications(self.steps)
 
     @property
@@ -67,19 +67,21 @@ class Plan(Calculation):
 
 
 def make_plan(bound: BoundProject, context: RunContext, locate: Locate, destine: Destine) -> Plan:
-    """Resolves every place a checked project reads and writes."""
-    made = Calculation.of(bound, context)
+    """Resolves every location that a checked project reads and writes."""
+    calculation = Calculation.of(bound, context)
     if len(bound.steps) > MAX_STEPS:
         raise fail("InvalidArguments", f"a project has at most {MAX_STEPS} operations, this one {len(bound.steps)}")
     return Plan(
         project_id=bound.head.id,
         project_version=bound.head.version,
-        context=made.context,
-        input=made.input,
-        schema=made.schema,
-        steps=made.steps,
-        locations={source: locate(source) for source in source_tables(made.input, made.steps)},
-        destinations={output.seq: _destined(output, made.input, destine) for output in publications(made.steps)},
+        context=calculation.context,
+        input=calculation.input,
+        schema=calculation.schema,
+        steps=calculation.steps,
+        locations={source: locate(source) for source in source_tables(calculation.input, calculation.steps)},
+        destinations={
+            output.seq: _destined(output, calculation.input, destine) for output in publications(calculation.steps)
+        },
     )
 
 

@@ -1,7 +1,7 @@
-"""The settings Spark is started with: collected from where Spark reads them, handed over in a file of our own.
+"""Collects the settings that Spark would read, and passes them to the JVM in a file.
 
-PySpark would write every setting onto the command line of the JVM, where all users of the machine can read it. So the
-JVM gets one properties file instead, which only its owner can read and which is gone when the JVM runs.
+PySpark would write every setting on the command line of the JVM, where all users of the machine can read it. The JVM
+gets a properties file instead, which only its owner can read and which is removed when the JVM runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Submission:
     arguments: tuple[str, ...]
 
     def arguments_with(self, conf: Mapping[str, str], folder: Path) -> str:
-        """The text for PYSPARK_SUBMIT_ARGS that starts Spark with exactly these settings, by files in `folder`.
+        """Returns the PYSPARK_SUBMIT_ARGS that start Spark with exactly these settings. Writes files into `folder`.
 
         Java options are part of the command line. Those with a secret in them are replaced by a file of arguments.
         """
@@ -45,7 +45,7 @@ class Submission:
 
 
 def read_submission() -> Submission:
-    """Reads `spark-defaults.conf`, the environment and PYSPARK_SUBMIT_ARGS, which wins."""
+    """Reads `spark-defaults.conf`, the environment, and PYSPARK_SUBMIT_ARGS, which overrides them."""
     home = Path(os.environ.get("SPARK_HOME", PYSPARK))
     conf = _read(Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf")
     arguments: list[str] = []
@@ -78,34 +78,34 @@ def _read(file: Path) -> dict[str, str]:
 
 
 def parse_properties(text: str) -> Iterator[tuple[str, str]]:
-    """The keys and values of a Java properties file."""
+    """Yields the keys and values of a Java properties file."""
     joined = re.sub(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t\f]*", r"\1", text)
     for line in joined.splitlines():
         bare = line.lstrip(" \t\f")
         if not bare or bare[0] in "#!":
             continue
-        found = re.match(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", bare)
-        if found:
-            yield _unescaped(found[1]), _unescaped(found[2]).strip()
+        pair = re.match(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", bare)
+        if pair:
+            yield _unescaped(pair[1]), _unescaped(pair[2]).strip()
 
 
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f"}
 
 
 def _unescaped(text: str) -> str:
-    def character(found: re.Match[str]) -> str:
-        return chr(int(found[1], 16)) if found[1] else _LETTERS.get(found[2], found[2])
+    def character(escape: re.Match[str]) -> str:
+        return chr(int(escape[1], 16)) if escape[1] else _LETTERS.get(escape[2], escape[2])
 
     return re.sub(r"\\(?:u([0-9a-fA-F]{4})|(.))", character, text)
 
 
 def _escaped(text: str) -> str:
     letters = {character: f"\\{letter}" for letter, character in _LETTERS.items()}
-    return re.sub(r"[\\ =:#!\n\r\t\f]", lambda found: letters.get(found[0], f"\\{found[0]}"), text)
+    return re.sub(r"[\\ =:#!\n\r\t\f]", lambda match: letters.get(match[0], f"\\{match[0]}"), text)
 
 
 def _quoted(option: str) -> str:
-    """As a line of an argument file of Java."""
+    """Returns an option as a line of a Java argument file."""
     return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

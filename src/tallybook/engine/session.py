@@ -1,8 +1,8 @@
-"""The only place a SparkSession comes from.
+"""Gets the Spark session. No other module starts one.
 
-A session that is already active is used as it is. Otherwise one is started: on a Connect server (`remote`), or with a
-JVM of its own (`master`), on this machine unless told otherwise. Settings, the strongest first: `tallybook.yaml`; what
-Spark reads by itself (`spark-submit`, `SPARK_*`, `spark-defaults.conf`); the defaults here and in `launch.py`.
+An active session is used as it is. Otherwise one is started: on a Connect server (`remote`), or with a JVM of its own
+(`master`), by default on this machine. Settings, the strongest first: `tallybook.yaml`; those that Spark reads itself
+(`spark-submit`, `SPARK_*`, `spark-defaults.conf`); the defaults here and in `launch.py`.
 
 `spark.sql.caseSensitive` is left alone: column names are resolved before Spark sees them.
 """
@@ -34,7 +34,7 @@ NEEDS = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": ("CORRECTED",),
     "spark.sql.orc.impl": ("native",),
 }
-"""The settings results depend on, each with the values that mean the same; the first is the one we set."""
+"""The settings that results depend on, each with the values that are accepted; the first is the one we set."""
 
 _DEFAULTS = {key: values[0] for key, values in NEEDS.items()} | {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -46,7 +46,7 @@ _DEFAULTS = {key: values[0] for key, values in NEEDS.items()} | {
 def get_session(
     settings: SparkSettings | None = None, *, log_dir: Path | None = None, logs: LogSettings | None = None
 ) -> SparkSession:
-    """The active session, else a new one that logs into `log_dir`, by default a temporary folder."""
+    """Returns the active session, else starts one that logs into `log_dir`, by default a temporary folder."""
     spark = _active_session()
     if spark is None:
         settings = settings or SparkSettings()
@@ -57,30 +57,30 @@ def get_session(
 
 
 def check_session(spark: SparkSession) -> None:
-    """Refuses a session whose settings would change results; they are never changed for it."""
+    """Raises SessionError if a setting of the session would change results. Settings are checked, never changed."""
     _check({key: spark.conf.get(key) or "" for key in NEEDS}, 'spark.conf.set("{key}", "{wanted}")')
 
 
 def log_file(spark: SparkSession) -> Path | None:
-    """The log of a session that was started here; None for any other."""
+    """Returns the log of a session that Tallybook started; None for any other."""
     path = spark.conf.get(LOG_SETTING, "")
     return Path(path) if path else None
 
 
 def _active_session() -> SparkSession | None:
-    """The session of this thread, else of the process."""
+    """Returns the session of this thread, else of the process."""
     try:
         return SparkSession.active()
     except PySparkException:
         return None
 
 
-def _check(conf: Mapping[str, str], mend: str) -> None:
+def _check(conf: Mapping[str, str], fix: str) -> None:
     wrong = [key for key in NEEDS if key in conf and conf[key] not in NEEDS[key]]
     if wrong:
-        facts = (f"{key} is {conf[key]!r}, Tallybook needs {NEEDS[key][0]!r}" for key in wrong)
-        hints = (mend.format(key=key, wanted=NEEDS[key][0]) for key in wrong)
-        raise SessionError(f"the Spark session cannot be used: {'; '.join(facts)}", hint="; ".join(hints))
+        differences = (f"{key} is {conf[key]!r}, Tallybook needs {NEEDS[key][0]!r}" for key in wrong)
+        hints = (fix.format(key=key, wanted=NEEDS[key][0]) for key in wrong)
+        raise SessionError(f"the Spark session cannot be used: {'; '.join(differences)}", hint="; ".join(hints))
 
 
 def _start(settings: SparkSettings, log: Path) -> SparkSession:
@@ -99,7 +99,7 @@ def _start(settings: SparkSettings, log: Path) -> SparkSession:
 
 
 def _reason(error: Exception, log: Path) -> str:
-    """The first complaint in the log; PySpark often knows no more than that the JVM is gone."""
+    """Returns the first error in the log. PySpark often knows only that the JVM is gone."""
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     complaint = re.search(r"Exception: (.+)|^((?:Error:|Improperly|Invalid|Unrecognized) .+)", text, flags=re.MULTILINE)
     words = (complaint[1] or complaint[2]) if complaint else str(error).strip().partition("\n")[0]

@@ -1,4 +1,4 @@
-"""Where a pipeline gets rows from: places on disk, or frames a caller has in hand."""
+"""Where a pipeline gets rows from: `LocatedTables` reads locations; other classes have frames."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tallybook.storage.read import read_all
 
 _OPENED_AT_ONCE = 8
 _SMALL_BYTES = 4 * 2**20
-"""What Spark reckons the opening of a file to cost."""
+"""The cost that Spark estimates for opening a file."""
 
 
 class Tables(Protocol):
-    """Rows of tables as they lie: declared columns, system columns that are there, and the position if it is needed."""
+    """Rows of tables as stored: declared columns, the system columns of the data, and the position if it is needed."""
 
     def rows(self, source: SourceTable) -> DataFrame:
         """All rows, of all periods."""
@@ -34,12 +34,12 @@ class Tables(Protocol):
         ...
 
     def is_small(self, source: SourceTable) -> bool:
-        """Whether all its rows are work for one task, so that grouping them is not worth a shuffle."""
+        """True if one task can process all its rows, so that grouping them needs no shuffle."""
         ...
 
     @property
     def reads(self) -> Sequence[tuple[Location, SourceTable]]:
-        """The places read, for diagnosing a value that cannot be."""
+        """The locations that are read, to find the file of a bad value."""
         ...
 
 
@@ -56,7 +56,7 @@ class LocatedTables:
 
     @classmethod
     def of(cls, spark: SparkSession, plan: Plan, calendar: Calendar) -> LocatedTables:
-        """The tables a plan reads."""
+        """Returns the tables that a plan reads."""
         return cls(spark, plan.locations, plan.context.period, calendar, plan.tables_without_positions)
 
     def rows(self, source: SourceTable) -> DataFrame:
@@ -64,29 +64,32 @@ class LocatedTables:
 
     @cached_property
     def _opened(self) -> dict[SourceTable, Future[DataFrame]]:
-        """All of them at once, for it is mostly waiting: for file systems, and for Spark to look into a file."""
+        """Opens all tables at once: it is mostly waiting, for file systems and for Spark to look into a file."""
         with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
             return {source: pool.submit(self._open, source) for source in self.locations}
 
     def _open(self, source: SourceTable) -> DataFrame:
         within = self.periods(source)
-        places = [place if place.period in within else replace(place, period=None) for place in self.locations[source]]
-        return read_all(self.spark, places, source.table, numbered=source not in self.without_positions)
+        locations = [
+            location if location.period in within else replace(location, period=None)
+            for location in self.locations[source]
+        ]
+        return read_all(self.spark, locations, source.table, numbered=source not in self.without_positions)
 
     def periods(self, source: SourceTable) -> Sequence[str]:
-        """The parts the place was expanded to, else the run's own period.
+        """Returns the child periods that the locations were expanded to, else the run's own period.
 
-        A place rendered for a longer period (the year's file in a month's run) holds rows of several periods, so
-        such rows must say themselves which one they belong to.
+        A location of a longer period (the file of a year in the run of a month) has rows of several periods, so its
+        rows must have a period column.
         """
-        rendered = [place.period for place in self.locations[source] if place.period is not None]
+        rendered = [location.period for location in self.locations[source] if location.period is not None]
         parts = [name for name in rendered if self.period.contains(self.calendar.period(name))]
         return parts or [self.period.identifier]
 
     def is_small(self, source: SourceTable) -> bool:
-        sizes = [local_size(place) for place in self.locations[source]]
+        sizes = [local_size(location) for location in self.locations[source]]
         return all(size is not None for size in sizes) and sum(filter(None, sizes)) <= _SMALL_BYTES
 
     @property
     def reads(self) -> Sequence[tuple[Location, SourceTable]]:
-        return [(place, source) for source, places in self.locations.items() for place in places]
+        return [(location, source) for source, locations in self.locations.items() for location in locations]

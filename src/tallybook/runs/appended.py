@@ -1,4 +1,4 @@
-"""Rows that runs of a project and period have appended: running again would append them a second time."""
+"""Finds the rows that earlier runs of a project and period have appended: another run would append them again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tallybook.store.store import Store
 
 @dataclass(frozen=True)
 class Appended:
-    """An output of a run that appends. `written` is None where neither the store nor the destination knows."""
+    """An output of a run that appends. `written` is None if neither the store nor the destination knows."""
 
     run: Run
     output: OutputResult
@@ -31,27 +31,27 @@ class Appended:
 class EarlierAppends:
     """What other runs of a project and period have appended or tried to append, the newest run first."""
 
-    found: tuple[Appended, ...] = ()
+    outputs: tuple[Appended, ...] = ()
 
     @property
     def doubled(self) -> tuple[Appended, ...]:
-        """Those whose rows are there, or may be."""
-        return tuple(appended for appended in self.found if appended.written is not False)
+        """The outputs whose rows are in their destination, or may be."""
+        return tuple(appended for appended in self.outputs if appended.written is not False)
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """The runs whose rows are there, or may be."""
+        """The runs whose rows are in their destination, or may be."""
         return tuple(dict.fromkeys(appended.run.id for appended in self.doubled))
 
     @property
     def rivals(self) -> tuple[str, ...]:
-        """Runs that began to append and did not. One that was declared dead may still go on, so its rows are looked
-        for again directly before another run appends."""
-        return tuple(dict.fromkeys(appended.run.id for appended in self.found if appended.written is False))
+        """The runs that began to append and did not. A run that was declared dead may still go on, so its rows are
+        looked for again directly before another run appends."""
+        return tuple(dict.fromkeys(appended.run.id for appended in self.outputs if appended.written is False))
 
     @property
     def problem(self) -> Problem | None:
-        """Why rows are not appended once more; None if no rows are there."""
+        """Why another run may not append; None if no rows were appended."""
         if not self.doubled:
             return None
         newest, others = self.doubled[0], len(self.runs) - 1
@@ -70,31 +70,31 @@ class EarlierAppends:
 def earlier_appends(
     store: Store, project_id: str, period: str, *, but_not: Collection[str] = frozenset()
 ) -> EarlierAppends:
-    """Looks at the ended runs of a project and period. Those in the sandbox do not count: there every output
-    replaces."""
+    """Returns what the ended runs of a project and period have appended. Runs in the sandbox do not count: there every
+    output replaces."""
     runs = store.runs(project_id=project_id, period=period)
     ended = (run for run in runs if not run.is_active and not run.sandbox and run.id not in but_not)
     return EarlierAppends(tuple(appended for run in ended for appended in _appended(store, run)))
 
 
 def append_outputs(project: Json) -> frozenset[int]:
-    """The outputs of a project that add to what earlier runs left: those with `mode: append`, unless an earlier output
-    of the project has replaced the same destination."""
+    """Returns the seqs of the outputs that add to the rows of earlier runs: those with `mode: append`, unless an
+    earlier output of the project replaces the same destination."""
     replaced: list[Json] = []
-    found: set[int] = set()
+    appending: set[int] = set()
     outputs = [operation for operation in project["operations"] if "destination" in operation.get("arguments", {})]
     for operation in sorted(outputs, key=lambda output: int(output["seq"])):
         arguments = operation["arguments"]
         if arguments.get("mode") != "append":
             replaced.append(arguments["destination"])
         elif arguments["destination"] not in replaced:
-            found.add(operation["seq"])
-    return frozenset(found)
+            appending.add(operation["seq"])
+    return frozenset(appending)
 
 
 def written_outputs(store: Store, run: Run) -> dict[int, bool | None]:
-    """By seq, whether an output the run began is visible. Where the store has not heard of it the destination is asked:
-    the process may have died between writing and recording."""
+    """Returns for each output that the run began, by seq, whether its rows are visible. If the store does not say so,
+    the destination is asked: the process may have died between writing and recording."""
     outputs = store.output_results(run.id)
     snapshot = store.snapshot(run.id) if outputs else None
     return {

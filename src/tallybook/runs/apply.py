@@ -1,4 +1,4 @@
-"""apply: the files recorded as versions; active projects that a change breaks are stopped."""
+"""Records the files as versions, and activates projects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tallybook.store.store import Store
 
 
 def apply(store: Store, checked: CheckResult) -> Changes:
-    """Records every file. Projects may be unfinished; the definitions they use may not."""
+    """Records every file and returns the changes. Raises ValidationError if a definition other than a project is wrong:
+    projects may be unfinished."""
     wrong = [problem for problem in checked.problems if problem.project is None]
     if wrong:
         raise ValidationError(wrong)
@@ -25,7 +26,7 @@ def apply(store: Store, checked: CheckResult) -> Changes:
 
 
 def activate(store: Store, definitions: Definitions, project_id: str) -> ProjectState:
-    """Records the files and makes a valid project count, pinned to the newest version of its input dataset."""
+    """Records the files and activates a valid project, pinned to the newest version of its input dataset."""
     prepared = prepare(definitions, store.recorded(), project_id, pinned=False)
     saved = apply(store, prepared.checked)
     prepared.check_valid()

@@ -1,7 +1,7 @@
-"""Whether the outputs of a plan may write where they would: judged when the plan is made, before anything is computed.
+"""Checks when a plan is made whether its outputs may write to their destinations.
 
-An output may not change what its own run reads, nor undo another output of it. A draft is judged by its destinations
-as well, although it writes into the sandbox: it must not turn out on activation that the project cannot run.
+An output may not change what its own run reads, nor undo another output of the run. The destinations of a draft are
+checked as well, although it writes into the sandbox: an error must not appear only after activation.
 """
 
 from __future__ import annotations
@@ -32,23 +32,24 @@ class _Read:
 
 
 def check_destinations(plan: Plan, destinations: Mapping[int, Location], *, sandbox: bool) -> None:
-    """RunError with every reason why an output may not write. `destinations` are those of the active project."""
+    """Raises RunError with every reason why an output may not write. `destinations` are those of the active project."""
     reads = tuple(_reads(plan)) if plan.outputs else ()
     problems: list[Problem] = []
     earlier: list[Writes] = []
     for output in plan.outputs:
         own = [destinations[output.seq], *([plan.destinations[output.seq]] if sandbox else [])]
         writes = Writes(output, own[0].source, area_of(own[0]))
-        found = [collision(writes, earlier), *(_onto_input(location, reads) for location in own)]
+        checks = [collision(writes, earlier), *(_onto_input(location, reads) for location in own)]
         earlier.append(writes)
-        attributed = [output.attribute(problem) for problem in found if problem is not None]
+        attributed = [output.attribute(problem) for problem in checks if problem is not None]
         problems += attributed or _refused(plan, output, sandbox)
     if problems:
         raise RunError(problem.within(project=plan.project_id) for problem in problems)
 
 
 def check_catalog_tables(spark: SparkSession, plan: Plan) -> None:
-    """RunError if an output would write where a table of the Spark catalog has its files: only Spark knows where."""
+    """Raises RunError if an output would write to the folder of a table of the Spark catalog that the run reads. Only
+    Spark knows that folder."""
     reads = tuple(
         _Read(source, location, area(folder))
         for source, locations in plan.locations.items()
@@ -62,7 +63,7 @@ def check_catalog_tables(spark: SparkSession, plan: Plan) -> None:
 
 
 def _refused(plan: Plan, output: Publication, sandbox: bool) -> list[Problem]:
-    """What is in the way at the location where the run would write."""
+    """Returns the problems of the location where the run would write."""
     try:
         mode = "overwrite" if sandbox else output.mode
         check_destination(plan.destinations[output.seq], mode=mode, run_id=plan.context.run_id, seq=output.seq)
@@ -72,7 +73,7 @@ def _refused(plan: Plan, output: Publication, sandbox: bool) -> list[Problem]:
 
 
 def _onto_input(destination: Location, reads: tuple[_Read, ...]) -> Problem | None:
-    """The problem of the first location that the run reads and that writing to the destination would change.
+    """Returns the problem if writing to the destination would change a location that the run reads.
 
     A format that keeps versions is read at the version it had when the run was planned, so the run may overwrite it.
     """
@@ -85,9 +86,9 @@ def _onto_input(destination: Location, reads: tuple[_Read, ...]) -> Problem | No
         table, dataset = read.source.table.name, read.source.dataset.id
         return Problem(
             "InvalidDestination",
-            f"the output would write to {destination}, which {relation} a place that the same run reads: "
+            f"the output would write to {destination}, which {relation} a location that the same run reads: "
             f"{read.location} (table '{table}' of dataset '{dataset}')",
-            "write to another place; only a Delta table can be read and overwritten by one run",
+            "write to another location; only a Delta table can be read and overwritten by one run",
         )
     return None
 
@@ -95,4 +96,4 @@ def _onto_input(destination: Location, reads: tuple[_Read, ...]) -> Problem | No
 def _reads(plan: Plan) -> Iterator[_Read]:
     for source, locations in plan.locations.items():
         for location in locations:
-            yield from (_Read(source, location, each) for each in format_of(location).areas_read(location))
+            yield from (_Read(source, location, read) for read in format_of(location).areas_read(location))

@@ -1,4 +1,4 @@
-"""What a workspace runs with: its store, its Spark session and its folders, as the settings have them."""
+"""Opens the store, the Spark session and the folders of a workspace as its settings say."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Environment:
         return self.root / PRIVATE / "scratch"
 
     def session(self) -> SparkSession:
-        """The active Spark session, else one started as the settings say."""
+        """Returns the active Spark session, else starts one as the settings say."""
         from tallybook.engine.session import get_session
 
         settings = self.definitions.settings
@@ -58,7 +58,7 @@ class Environment:
         )
 
     def store(self) -> Store:
-        """The metadata store, ready for use; close it, or use it in a `with`."""
+        """Opens the metadata store. Close it, or use it in a `with`."""
         setting = self._store_setting()
         with suppress(OSError):
             self._private_folder()
@@ -66,7 +66,7 @@ class Environment:
 
     @contextmanager
     def existing_store(self) -> Iterator[Store | None]:
-        """The store to look at, None if there is none. It is neither made nor changed, so it may be read-only."""
+        """Opens the store to read it; None if there is none. Nothing is made or changed, so it may be read-only."""
         setting = self._store_setting()
         store = Store.look(setting, self.root, workspace=self._reference(setting))
         if store is None:
@@ -95,8 +95,8 @@ class Environment:
             store.rename(old, self._reference(setting))
 
     def _store_setting(self) -> str | None:
-        """The `store` of the settings. Settings with a mistake are refused, because they might mean another store,
-        which would know nothing of what was run and closed."""
+        """Returns the `store` setting. Raises ValidationError if the settings have a problem: they might name another
+        store, and this one knows nothing of its runs and closed periods."""
         if os.environ.get(URL_VARIABLE):
             return None
         if wrong := self._settings_problems():
@@ -105,7 +105,7 @@ class Environment:
         return settings.store if settings is not None else None
 
     def _reference(self, setting: str | None) -> WorkspaceRef:
-        """This workspace, as a store recognises it."""
+        """Returns what a store recognises this workspace by."""
         url = store_url(setting, self.root, os.environ)
         return WorkspaceRef(
             name=self._recorded_name,
@@ -121,7 +121,8 @@ class Environment:
         return file.is_relative_to(root) and find_root(file.parent) == root
 
     def _recorded_name(self) -> str:
-        """The name in the settings; ValidationError without one. The name of the folder would be another workspace."""
+        """Returns the name in the settings. Raises ValidationError without one: the name of the folder would be another
+        workspace."""
         if self.definitions.settings is None:
             raise ValidationError(self._settings_problems())
         return self.definitions.settings.name
@@ -131,7 +132,7 @@ class Environment:
         return [problem for problem in problems if problem.place and problem.place.file == SETTINGS_FILE]
 
     def _log_folder(self) -> Path | None:
-        """The folder of Spark's logs; None where nothing can be written in the workspace, which may be looked at."""
+        """Returns the folder for Spark's logs; None if the workspace is read-only."""
         with suppress(OSError):
             folder = self._private_folder()
             if os.access(folder, os.W_OK):
@@ -139,7 +140,7 @@ class Environment:
         return None
 
     def _private_folder(self) -> Path:
-        """The folder that belongs to the product, readable by its owner only."""
+        """Makes and returns the folder of the product, readable by its owner only."""
         folder = make_private_folder(self.root / PRIVATE)
         close_folder(folder)
         return folder

@@ -1,4 +1,4 @@
-"""Executes the plan of a run: its outputs are published once and registered, and the store knows how it ended."""
+"""Executes the plan of a run: publishes and registers its outputs once, and records how it ended."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FOUND_BY = {"period": PERIOD, "bitemporal": VALID_FROM}
-"""The column a run finds the rows of a table by."""
+"""The column by which a run finds its rows in a table."""
 
 
 def execute_run(
@@ -49,8 +49,7 @@ def execute_run(
     observers: Sequence[Observer],
     rivals: Sequence[str] = (),
 ) -> DataFrame:
-    """Executes every step and returns the final working dataset. The run ends completed, failed or cancelled, whatever
-    happens.
+    """Executes every step and returns the final working dataset. Afterwards the run is completed, failed or cancelled.
 
     `rivals` are other runs that began to append the same rows and may not be dead.
     """
@@ -86,7 +85,7 @@ class RunSink(Sink):
         check_catalog_tables(self.spark, self.plan)
 
     def publish(self, output: Publication, rows: DataFrame, warn: Warn) -> OutputResult:
-        """Writes an output unless an earlier attempt has; then registers it."""
+        """Writes an output unless an earlier attempt did, and registers it."""
         done = next((result for result in self.store.output_results(self.run.id) if result.seq == output.seq), None)
         if done is None or not done.committed:
             done = self._write_rows(output, rows)
@@ -95,8 +94,8 @@ class RunSink(Sink):
         return done
 
     def finish(self, _working: DataFrame, warn: Warn) -> None:
-        """Counts rows without a period after the outputs, so that only a run that got so far pays for it. No failure
-        here undoes the run."""
+        """Warns of rows without a period. They are counted after the outputs, so that a failed run does not pay for it.
+        A failure to count does not fail the run."""
         for source, locations in self.plan.locations.items():
             if source.table.temporal_mode != "period":
                 continue
@@ -139,7 +138,8 @@ class RunSink(Sink):
         return Guard(check, id, run.claim, self.rivals)
 
     def _register(self, output: Publication, done: OutputResult, warn: Warn) -> OutputResult:
-        """After the write; if it fails the rows are there all the same, so the run goes on with a warning."""
+        """Registers a written output as a dataset. If that fails the rows are written all the same, so the run goes on
+        with a warning."""
         if self.run.sandbox:
             warn(f"output {output.seq} went to the sandbox and is not registered as '{output.register_as}'")
             return done
@@ -159,7 +159,7 @@ class RunSink(Sink):
         return registered
 
     def _warn_of_lost_rows(self, output: Publication, dataset: Dataset, destination: Location, warn: Warn) -> None:
-        """Rows that operations made may lack what a run finds rows by; those of the input never do."""
+        """Warns of registered rows that no run will find. Only rows that an operation added can be such rows."""
         column = _FOUND_BY.get(dataset.main_table.temporal_mode)
         made = any(step.adds_rows for step in self.plan.steps if step.seq < output.seq)
         lost = (

@@ -1,4 +1,4 @@
-"""What the store remembers, to be shown: runs, and versions of datasets. Nothing here changes the store."""
+"""Reads runs and versions of datasets from the store, to show them. Nothing here changes the store."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DatasetVersion:
 def list_runs(
     store: Store | None, project: str | None, period: str | None, statuses: Sequence[RunStatus], limit: int | None
 ) -> RunList:
-    """The newest runs that fit all that is asked for."""
+    """Returns the newest runs that meet all conditions."""
     if store is None:
         return RunList()
     runs = store.runs(project_id=project, period=period, statuses=tuple(statuses), limit=limit)
@@ -52,7 +52,7 @@ def list_runs(
 
 
 def run_details(store: Store | None, run_id: str) -> RunDetails:
-    """One run; RunError if there is none with that id."""
+    """Returns one run. Raises RunError if no run has the id."""
     if store is None:
         raise fail("RunNotFound", f"no run has the id {run_id}", hint="nothing has run in this workspace")
     return RunDetails(
@@ -66,12 +66,12 @@ def run_details(store: Store | None, run_id: str) -> RunDetails:
 
 
 def latest_datasets(store: Store | None) -> tuple[DatasetVersion, ...]:
-    """The newest version of every dataset."""
+    """Returns the newest version of every dataset."""
     return _with_registrations(store, store.all_latest("dataset")) if store is not None else ()
 
 
 def dataset_versions(store: Store | None, dataset_id: str) -> tuple[DatasetVersion, ...]:
-    """All versions of a dataset, oldest first; RunError if none is recorded."""
+    """Returns all versions of a dataset, oldest first. Raises RunError if none is recorded."""
     versions = store.versions("dataset", dataset_id) if store is not None else ()
     if store is None or not versions:
         recorded = [definition.id for definition in store.all_latest("dataset")] if store is not None else []

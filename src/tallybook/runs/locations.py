@@ -1,4 +1,4 @@
-"""The places of a run: where tables are read, and where outputs go."""
+"""Finds the locations of a run: where it reads tables, and where it writes outputs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DATASOURCE: TypeAdapter[DataSource] = TypeAdapter(DataSource)
 
 @dataclass(frozen=True)
 class Locations:
-    """Finds places for one period of one workspace."""
+    """Finds locations for one period of one workspace."""
 
     root: Path
     period: Period
@@ -46,12 +46,13 @@ class Locations:
     """The folder that takes the outputs of a draft instead of their destinations."""
 
     def of_table(self, source: SourceTable) -> tuple[Location, ...]:
-        """Where the rows of a table lie; Delta tables at the version they have now, so that a replay reads the same."""
+        """Returns the locations of a table's rows; Delta tables at their current version, so that a replay reads the
+        same."""
         dataset = source.dataset
         kept = self.registered.get((dataset.id, dataset.version))
         if kept is not None:
             return (kept,)
-        found = resolve(
+        locations = resolve(
             source.table.name,
             dataset.id,
             self.period,
@@ -61,13 +62,13 @@ class Locations:
             timestamp=self.timestamp,
             root=self.root,
         )
-        return tuple(replace(place, version=current_version(place)) for place in found)
+        return tuple(replace(location, version=current_version(location)) for location in locations)
 
     def resolver_of(self, dataset: Dataset) -> Resolver:
         return pick_resolver(dataset.id, dataset.resolver_id, self.overrides, self.resolvers)
 
     def of_output(self, output: Publication, input: SourceTable) -> Location:
-        """Where a run writes an output: to its destination, or into the sandbox."""
+        """Returns where a run writes an output: its destination, or a path in the sandbox."""
         destination = self.destination(output, input)
         if self.sandbox is None:
             return destination
@@ -75,11 +76,11 @@ class Locations:
         if source.path_prefix is None:
             source = FileSource(id=source.id, type=DEFAULT_FORMAT, options=FileOptions(path_prefix="."))
         name = f"{output.seq}-{PurePosixPath(destination.target).name}"
-        place = sandbox_path(self.sandbox, self.root, self.project, self.period.identifier, name)
-        return Location(source, place)
+        path = sandbox_path(self.sandbox, self.root, self.project, self.period.identifier, name)
+        return Location(source, path)
 
     def destination(self, output: Publication, input: SourceTable) -> Location:
-        """Where an output goes once its project is active."""
+        """Returns where an output of an active project is written."""
         destination = output.destination
 
         def rendered(template: str) -> str:
@@ -95,12 +96,12 @@ class Locations:
 
 
 def registered_locations(registrations: Iterable[Registration]) -> dict[tuple[str, int], Location]:
-    """Where the rows of registered dataset versions stay readable, by dataset id and version."""
-    return {(each.dataset_id, each.version): location_from_json(each.reads) for each in registrations}
+    """Returns where the rows of registered dataset versions stay readable, by dataset id and version."""
+    return {(entry.dataset_id, entry.version): location_from_json(entry.reads) for entry in registrations}
 
 
 def location_to_json(location: Location) -> Json:
-    """A place as the store keeps it; datasources hold references to secrets, never secrets."""
+    """Returns a location as the store keeps it. Datasources contain references to secrets, never secrets."""
     return {
         "source": location.source.model_dump(mode="json", by_alias=True),
         "target": location.target,
@@ -113,6 +114,6 @@ def location_to_json(location: Location) -> Json:
 
 
 def location_from_json(body: Json) -> Location:
-    """The place the store kept."""
+    """Returns the location that `location_to_json` wrote."""
     source = _DATASOURCE.validate_python(body["source"], strict=False)
     return Location(source, *(body[key] for key in ("target", "period", "resolver", "rule", "on_missing", "version")))

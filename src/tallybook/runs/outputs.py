@@ -1,4 +1,4 @@
-"""How an output is written, and what it wrote read back with the types it was written with."""
+"""Reads back what an output wrote, with the types it was written with."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def write_mode(output: Publication, run: Run) -> Mode:
-    """The sandbox holds the last try of a draft and nothing else, so there an output always replaces."""
+    """Returns the mode of an output. In the sandbox it always replaces: only the last run of a draft is kept there."""
     return "overwrite" if run.sandbox else output.mode
 
 
 def read_output(spark: SparkSession, output: Publication, location: Location) -> DataFrame:
-    """The written rows; system columns as far as they were written, and the position beside them."""
+    """Returns the rows that an output wrote, with their positions and the system columns that were written."""
     columns = tuple(
         ColumnDef(name=name, type=type) for name, type in output.columns.items() if name not in SYSTEM_COLUMNS
     )
@@ -31,8 +31,8 @@ def read_output(spark: SparkSession, output: Publication, location: Location) ->
 
 
 def first_rows(frame: DataFrame, columns: Sequence[str], count: int) -> list[Row]:
-    """Rows to show. Dates and timestamps come as Spark's text: Python would tell timestamps in the zone of the machine,
-    and knows no year before 1 or after 9999."""
+    """Returns rows to show. Spark turns dates and timestamps into text: Python would show timestamps in the time zone
+    of the machine, and has no year before 1 or after 9999."""
     types = dict(frame.dtypes)
     values = {
         name: f"CAST({sql.name(name)} AS string)" if types[name] in ("date", "timestamp") else sql.name(name)

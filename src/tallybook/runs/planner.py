@@ -1,4 +1,4 @@
-"""From a bound project to the plan of a run: every place resolved, nothing written."""
+"""Makes the plan of a run from a bound project: resolves every location, writes nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Planner:
         return calendar_of(self.definitions)
 
     def plan(self, bound: BoundProject, context: RunContext, *, sandbox: bool) -> Plan:
-        """What a run would do; RunError if its outputs may not write where they would."""
+        """Returns the plan of a run. Raises RunError if an output may not write to its destination."""
         locations = self._locations(bound, context, self.sandbox if sandbox else None)
         plan = make_plan(bound, context, locations.of_table, locations.of_output)
         destinations = {output.seq: locations.destination(output, plan.input) for output in plan.outputs}
@@ -54,11 +54,11 @@ class Planner:
 
 
 def _missing_parts(plan: Plan, calendar: Calendar) -> Iterator[str]:
-    """A warning for each table whose places leave out days of the run's period, because a listed calendar has no period
-    for them."""
+    """Yields a warning for each table whose locations leave out days of the run's period, because a listed calendar has
+    no period for them."""
     whole = plan.context.period
-    for source, places in plan.locations.items():
-        rendered = [calendar.period(place.period) for place in places if place.period is not None]
+    for source, locations in plan.locations.items():
+        rendered = [calendar.period(location.period) for location in locations if location.period is not None]
         parts = [part for part in rendered if calendar.finer(part.level, whole.level)]
         missing = uncovered_days(whole, parts) if parts else []
         if missing:

@@ -1,7 +1,5 @@
-"""From the files and what the store knows to a project that can be planned: checked, and bound once.
-
-A run uses recorded versions of datasets, and an active project the version of its input that it is pinned to. So the
-project is bound to these, and the checker takes it as it is bound.
+"""Checks a project and binds it to the dataset versions that a run uses: recorded versions and, for an active project,
+the pinned version of its input. It is bound once; the checker takes the bound project.
 """
 
 from __future__ import annotations
@@ -32,8 +30,8 @@ class Prepared:
     pinned: bool
 
     def check_valid(self) -> None:
-        """Raises ValidationError if the project has problems of its own. How it fits its datasets is not judged here:
-        a run can be refused for other reasons first."""
+        """Raises ValidationError if the project has problems of its own. `fitting` checks it against its datasets,
+        later: other reasons to refuse a run come first."""
         project_id = self.entry.head.id
         judged_later = self.checked.bound[project_id].problems
         about = [problem for problem in self.checked.problems if problem.project in (None, project_id)]
@@ -42,13 +40,14 @@ class Prepared:
             raise ValidationError(wrong)
 
     def after(self, saved: Changes) -> Prepared:
-        """The same once the changes are saved. It is bound again only if others have recorded something meanwhile."""
+        """Returns the project after the changes are saved. It is bound again only if someone else recorded something in
+        the meantime."""
         if saved.recorded == self.changes.recorded:
             return replace(self, changes=saved)
         return replace(self, changes=saved, bound=_bound(self.entry, saved, pinned=self.pinned))
 
     def fitting(self) -> BoundProject:
-        """The bound project; ValidationError if it does not fit the datasets that the store knows."""
+        """Returns the bound project. Raises ValidationError if it does not fit the recorded datasets."""
         problems = self.bound.problems or tuple(_unfit_lookups(self.bound))
         if problems:
             raise ValidationError(_explained(self.checked, problem) for problem in problems)
@@ -56,8 +55,8 @@ class Prepared:
 
 
 def prepare(definitions: Definitions, recorded: Recorded, project_id: str, *, pinned: bool = True) -> Prepared:
-    """Checks the workspace with one project bound to recorded versions. Without `pinned` its input is the newest
-    version, also if the project is active."""
+    """Checks the workspace with one project bound to recorded versions. Without `pinned` the project reads the newest
+    version of its input, even if it is active."""
     entry = definitions.projects.get(project_id)
     if entry is None:
         hint = did_you_mean(project_id, definitions.projects)
@@ -68,7 +67,7 @@ def prepare(definitions: Definitions, recorded: Recorded, project_id: str, *, pi
 
 
 def calendar_of(definitions: Definitions) -> Calendar:
-    """The workspace's calendar; ValidationError when the settings name one that does not exist."""
+    """Returns the calendar of the workspace. Raises ValidationError if the settings name one that does not exist."""
     if definitions.calendar is None:
         raise ValidationError(problem for problem in check(definitions).problems if problem.project is None)
     return definitions.calendar
@@ -84,7 +83,7 @@ def _bound(entry: ProjectEntry, after: Changes, *, pinned: bool) -> BoundProject
 
 
 def _unfit_lookups(bound: BoundProject) -> Iterator[Problem]:
-    """A registered dataset may have other columns in the store than those its readers' lookups were checked with."""
+    """Yields problems of lookups into registered datasets, whose recorded columns can differ from the checked ones."""
     assert bound.input is not None
     used = {lookup.alias: lookup for step in bound.steps for lookup in step.lookups}
     for alias, lookup in used.items():
@@ -93,7 +92,7 @@ def _unfit_lookups(bound: BoundProject) -> Iterator[Problem]:
 
 
 def _explained(checked: CheckResult, problem: Problem) -> Problem:
-    """A dataset the checker knew and the store does not is one that a project has yet to register."""
+    """Returns the problem with a hint that names the project which has yet to register the missing dataset."""
     if problem.type != "DatasetNotFound" or problem.subject is None:
         return problem
     makers = [

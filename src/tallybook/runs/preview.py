@@ -1,4 +1,4 @@
-"""The first rows of what a run wrote, read back from where it wrote them."""
+"""Reads back the first rows that a run wrote, to show them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def output_rows(spark: SparkSession, result: RunResult, output: OutputResult, count: int) -> list[str]:
-    """A table of text: the business columns of the first rows, in the order of their ids or as they lie."""
+    """Returns a table of text: the business columns of the first rows, in the order of their ids, else of the file."""
     published = next(published for published in result.plan.outputs if published.seq == output.seq)
     shown = [name for name in published.columns if name not in RESERVED] or list(published.columns)
     location = replace(result.plan.destinations[output.seq], version=output.delta_version)
@@ -36,7 +36,7 @@ def _cell(value: object) -> str:
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Printable lines with columns as wide as they need to be."""
+    """Returns the lines of a table, each column as wide as its longest cell."""
     shown = [[printable(cell) for cell in cells] for cells in (header, *rows)]
     widths = [max(map(width, column)) for column in zip(*shown, strict=True)]
     first, *others = ("  ".join(map(padded, cells, widths)).rstrip() for cells in shown)

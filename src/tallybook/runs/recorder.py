@@ -14,14 +14,14 @@ from tallybook.store.store import Store
 
 @dataclass
 class Recorder:
-    """An observer of one attempt at a run; keeps its outputs and warnings for the caller as well."""
+    """An observer that records one attempt at a run. It also keeps the outputs and warnings for the caller."""
 
     store: Store
     run: Run
     outputs: list[OutputResult] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     _planned: list[OperationResult] = field(default_factory=list)
-    """Operations that are not recorded yet: they count as done when an output that needs them is."""
+    """Operations that are not recorded yet. They are done when an output that needs them is written."""
 
     def __call__(self, event: Event) -> None:
         match event:

@@ -1,4 +1,4 @@
-"""Refuses a run that may not start: the project's state, the period's, or rows that would be appended twice."""
+"""Refuses a run because of the status of its project or period, or because it would append rows twice."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ def check_may_run(
     reopen_reason: str | None = None,
     again: bool = False,
 ) -> EarlierAppends:
-    """Raises the problem a run would be refused with once the files are recorded; records nothing itself. Returns what
-    other runs have appended, or tried to, where this one would append too; with `again` that is no reason to refuse
-    it."""
+    """Raises RunError if a run may not start once the files are recorded. Records nothing.
+
+    Returns what other runs have appended, or tried to, if this one appends too. With `again` that is no reason to
+    refuse it.
+    """
     status = calendar.initial_status(period)
     state = after.state(entry.head.id)
     if state is not None:

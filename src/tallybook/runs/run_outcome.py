@@ -1,4 +1,4 @@
-"""No run stays active behind its own process: whatever leaves the block, the store hears how the run ended."""
+"""Records how a run ended, so that no run stays active after its process has left it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tallybook.store.store import Store
 
 @contextmanager
 def recording_outcome(store: Store, run: Run, log: Callable[[], str | None] = lambda: None) -> Iterator[None]:
-    """Makes an interrupted run cancelled and any other unfinished one failed, with the problem that says why.
+    """Records a run as cancelled if the block is interrupted, and as failed if an error leaves the block.
 
-    The problem is the one that ended the run, also where the store cannot take it; the store then hears of it at the
-    next opening.
+    If the store cannot record it, the error still describes what ended the run, and the next command that opens the
+    store records it.
     """
     try:
         yield
@@ -27,8 +27,8 @@ def recording_outcome(store: Store, run: Run, log: Callable[[], str | None] = la
         _record(store, run, Problem("InternalError", error.message, error.hint, project=run.project_id))
         raise
     except Exception as error:
-        said = reason(error) if isinstance(error, SPARK_ERRORS) else error
-        problems = [Problem("InternalError", f"{type(error).__name__}: {said}")]
+        description = reason(error) if isinstance(error, SPARK_ERRORS) else error
+        problems = [Problem("InternalError", f"{type(error).__name__}: {description}")]
         raise _failed(store, run, problems, log()) from error
     except BaseException:
         _record(store, run, None)
@@ -45,8 +45,8 @@ def _failed(store: Store, run: Run, problems: Sequence[Problem], log: str | None
 
 
 def _record(store: Store, run: Run, problem: Problem | None) -> StoreError | None:
-    """Records that the run failed, or without a problem that it was cancelled. Returns why it could not be recorded;
-    None also where the run is no longer this process's, for then its end is known."""
+    """Records that the run failed or, without a problem, that it was cancelled. Returns the error if that was not
+    possible; None if the run has ended already or belongs to another process."""
     try:
         if problem is None:
             store.cancel_run(run)

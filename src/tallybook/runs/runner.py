@@ -1,4 +1,4 @@
-"""Runs a project of a workspace for a period, from its files to a completed run."""
+"""Runs a project for a period, from its files to a completed run, and retries failed runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run came to."""
+    """A completed run and its results."""
 
     run: Run
     plan: Plan
@@ -44,12 +44,12 @@ class RunResult:
     outputs: Sequence[OutputResult]
     warnings: Sequence[str]
     frame: DataFrame
-    """The final working dataset, deleted rows included; computed when it is used."""
+    """The final working dataset with deleted rows. Spark computes it when it is used."""
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs projects of one workspace against its store. Spark is asked for when a run is sure to need it."""
+    """Runs projects of one workspace and records the runs in its store. Spark starts only when a run needs it."""
 
     definitions: Definitions
     store: Store
@@ -66,9 +66,9 @@ class Runner:
         reopen_reason: str | None = None,
         again: bool = False,
     ) -> RunResult:
-        """Records the files, then runs the project's current version; a run that is refused records nothing.
+        """Records the files, then runs the current version of the project. A run that is refused records nothing.
 
-        A project that has appended for the period before is refused unless it is to append `again`.
+        A project that has already appended for the period is refused, except with `again`.
         """
         prepared = prepare(self.definitions, self.store.recorded(), project_id)
         prepared.check_valid()
@@ -104,14 +104,14 @@ class Runner:
             context = RunContext(run.id, period, run.as_of, run.run_timestamp, run.id_epoch_ms)
             plan = planner.plan(bound, context, sandbox=run.sandbox)
             started = self.store.start_run(run, self._snapshot(plan, entry, earlier))
-        written_down = entry.head.input_dataset_version is not None
-        warnings = [*plan.warnings, *([] if written_down else superseded_input(plan, prepared.changes))]
+        names_version = entry.head.input_dataset_version is not None
+        warnings = [*plan.warnings, *([] if names_version else superseded_input(plan, prepared.changes))]
         return self._execute(started, plan, calendar, earlier, warnings)
 
     def retry(self, run_id: str, *, reopen_reason: str | None = None, again: bool = False) -> RunResult:
-        """Runs a failed or cancelled run's snapshot again; outputs it finished are not written again.
+        """Runs the snapshot of a failed or cancelled run again, except the outputs that it finished.
 
-        What other runs have appended since it began is a reason to refuse it unless it is to append `again`.
+        It is refused if other runs have appended since it began, except with `again`.
         """
         before = self.store.run(run_id)
         refuse_superseded(self.store, before)
@@ -131,7 +131,7 @@ class Runner:
         return self._execute(run, plan, calendar, earlier)
 
     def _appended_since(self, run: Run) -> EarlierAppends:
-        """What other runs have appended that the run did not know of, where it still has to append."""
+        """Returns what other runs have appended since the run began, if the run still has to append."""
         snapshot = self.store.snapshot(run.id)
         done = {output.seq for output in self.store.output_results(run.id) if output.committed}
         if run.sandbox or append_outputs(snapshot.project) <= done:
@@ -139,7 +139,7 @@ class Runner:
         return earlier_appends(self.store, run.project_id, run.period, but_not={run.id, *snapshot.appended_before})
 
     def _refuse_changed(self, run: Run) -> None:
-        """A retry reads what the run read: outputs it finished and those to come must be of the same rows."""
+        """Refuses a retry whose input has changed: all outputs of a run must come from the same rows."""
         changed = changed_inputs(self.session(), self.store.snapshot(run.id))
         if changed:
             raise fail(
@@ -176,10 +176,10 @@ class Runner:
 
 
 def superseded_input(plan: Plan, changes: Changes) -> Iterator[str]:
-    """A warning where the input was registered by a run and newer rows are registered: who pinned it may not know."""
+    """Yields a warning if the pinned input was registered by a run and a newer version is registered since."""
     dataset = plan.input.dataset
     newest = max(changes.datasets.versions[dataset.id])
-    registered = {(each.dataset_id, each.version) for each in changes.recorded.registrations}
+    registered = {(entry.dataset_id, entry.version) for entry in changes.recorded.registrations}
     if (dataset.id, dataset.version) in registered and dataset.version < newest:
         yield (
             f"the input is version {dataset.version} of '{dataset.id}', version {newest} is registered; "
@@ -188,7 +188,7 @@ def superseded_input(plan: Plan, changes: Changes) -> Iterator[str]:
 
 
 def refuse_superseded(store: Store, run: Run) -> None:
-    """A retry may not put old rows over those of a later run, nor beside them: outputs belong to one run."""
+    """Refuses a retry if a later run has written: old rows must not replace newer ones, or be mixed with them."""
     if run.status == "completed":
         return
     for other in store.runs(project_id=run.project_id, period=run.period):

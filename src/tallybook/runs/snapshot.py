@@ -1,4 +1,4 @@
-"""What a run was, written down so that it can be repeated; and the plan made again from that."""
+"""Takes the snapshot of a run, and makes its plan again from the snapshot."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def take_snapshot(
     engine_version: str,
     files_of: Callable[[Location], list[Json]],
 ) -> Snapshot:
-    """The plan of a run as the store keeps it; `files_of` says what a place looks like now."""
+    """Returns the plan of a run as the store keeps it. `files_of` lists the files of a location with size and time."""
     used = dict.fromkeys((source.dataset.id, source.dataset.version) for source in plan.locations)
     return Snapshot(
         project=body_of(project) | {"input_dataset_version": plan.input.dataset.version},
@@ -71,10 +71,10 @@ def _resolver_snapshot(
 
 
 def plan_again(run: Run, snapshot: Snapshot, store: Store) -> Plan:
-    """The plan of a recorded run: same operations, dataset versions and places, whatever the files say now."""
+    """Returns the plan of a recorded run: the operations, dataset versions and locations it had then."""
     project = Project.model_validate({**snapshot.project, "version": snapshot.project_version}, strict=False)
     datasets = DatasetVersions().with_datasets(*(_dataset_then(store, use) for use in snapshot.datasets))
-    places = {
+    locations = {
         (kept.dataset_id, kept.dataset_version, kept.table): tuple(map(location_from_json, kept.locations))
         for kept in snapshot.resolver_snapshots
     }
@@ -88,7 +88,7 @@ def plan_again(run: Run, snapshot: Snapshot, store: Store) -> Plan:
     return make_plan(
         bind_project(project, project.operations, datasets),
         context,
-        lambda source: places[source.dataset.id, source.dataset.version, source.table.name],
+        lambda source: locations[source.dataset.id, source.dataset.version, source.table.name],
         lambda output, _input: location_from_json(snapshot.destinations[str(output.seq)]),
     )
 
@@ -100,17 +100,17 @@ def _dataset_then(store: Store, use: DatasetUse) -> Dataset:
 
 
 def calendar_then(snapshot: Snapshot, now: Calendar) -> Calendar:
-    """The calendar of a recorded run; the one of now where the snapshot has none."""
+    """Returns the calendar of a recorded run, or the current one if the snapshot has none."""
     return now if snapshot.calendar is None else Calendar.model_validate(snapshot.calendar, strict=False)
 
 
 def changed_inputs(spark: SparkSession, snapshot: Snapshot) -> list[str]:
     """The files and Delta tables that are not what they were when the snapshot was taken, in words."""
-    found: list[str] = []
+    changed: list[str] = []
     for kept in snapshot.resolver_snapshots:
         for body in kept.locations:
-            place = location_from_json(body)
-            found += changed_files(body.get("files", []), fingerprint(spark, place))
-            if place.version is None and current_version(place) not in (None, ABSENT):
-                found.append(f"{place.target} is new")
-    return list(dict.fromkeys(found))
+            location = location_from_json(body)
+            changed += changed_files(body.get("files", []), fingerprint(spark, location))
+            if location.version is None and current_version(location) not in (None, ABSENT):
+                changed.append(f"{location.target} is new")
+    return list(dict.fromkeys(changed))
