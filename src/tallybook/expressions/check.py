@@ -85,21 +85,21 @@ class Checker:
         return None
 
     def _column(self, node: ColumnName) -> Typed | None:
-        found = self.scope.resolve(node)
-        if isinstance(found, Problem):
-            self.problems.append(found)
+        column = self.scope.resolve(node)
+        if isinstance(column, Problem):
+            self.problems.append(column)
             return None
-        if found.type == UNKNOWN:
+        if column.type == UNKNOWN:
             return None
-        if self.grouped is not None and not self._inside_aggregate and found.physical not in self.grouped:
+        if self.grouped is not None and not self._inside_aggregate and column.physical not in self.grouped:
             self._report(
                 "InvalidAggregation",
-                f"column '{found.column}' is neither grouped nor inside an aggregate function",
+                f"column '{column.column}' is neither grouped nor inside an aggregate function",
                 node,
-                f"aggregate it, as in MAX_AGG({found.column}), or add it to `group_by`",
+                f"aggregate it, as in MAX_AGG({column.column}), or add it to `group_by`",
             )
             return None
-        return TypedColumn(node, found.type, found)
+        return TypedColumn(node, column.type, column)
 
     def _named(self, node: Named) -> Typed | None:
         if node.body is None:
@@ -152,12 +152,12 @@ class Checker:
         hint = f"write {function.signature if function else known}" if known else None
         if aggregating:
             hint = hint or did_you_mean(node.name, function_names(aggregate=True))
-            found = Problem("InvalidAggregation", f"there is no aggregate function {node.name}", hint)
+            problem = Problem("InvalidAggregation", f"there is no aggregate function {node.name}", hint)
         else:
             hint = hint or did_you_mean(node.name, function_names())
-            found = Problem("UnknownFunction", f"there is no function {node.name}", hint)
+            problem = Problem("UnknownFunction", f"there is no function {node.name}", hint)
         name = replace(node.span, end=node.span.start + len(node.name))
-        self.problems.append(found.within(place=name.place))
+        self.problems.append(problem.within(place=name.place))
 
     def _aggregate(self, node: Call, function: Function) -> Typed | None:
         row_wise = node.name.removesuffix("_AGG")
@@ -193,20 +193,20 @@ class Checker:
             self._report("TypeMismatch", f"{node.name} cannot take {count}", node, f"write {function.signature}")
             return None
         fits = [self._fits(node, function, param, arg) for param, arg in zip(shape, args, strict=True)]
-        known = [arg for arg in args if arg is not None]
-        if not all(fits) or len(known) < len(args):
+        typed = [arg for arg in args if arg is not None]
+        if not all(fits) or len(typed) < len(args):
             return None
-        together = self._unify(node, shape, known)
+        together = self._unify(node, shape, typed)
         if together is None:
             return None
-        if any(param.literal and arg.type == NULL for param, arg in zip(shape, known, strict=True)):
+        if any(param.literal and arg.type == NULL for param, arg in zip(shape, typed, strict=True)):
             return TypedLiteral(node, NULL, None)
-        facts = [argument(arg) for arg in together]
-        refusal = function.refuse(facts)
+        arguments = [argument(arg) for arg in together]
+        refusal = function.refuse(arguments)
         if refusal:
             self._report("TypeMismatch", refusal.message, node, refusal.hint)
             return None
-        return TypedCall(node, function.result(facts), function, tuple(together))
+        return TypedCall(node, function.result(arguments), function, tuple(together))
 
     def _fits(self, node: Call, function: Function, param: Param, arg: Typed | None) -> bool:
         if arg is None:

@@ -87,8 +87,8 @@ class Compiler:
         args: list[Any] = [
             partial(self.column, arg) if i in lazy else self.column(arg) for i, arg in enumerate(typed.args)
         ]
-        facts = [argument(arg) for arg in typed.args]
-        building = Building(facts, typed.type, self.timestamp, self.period, cast)
+        arguments = [argument(arg) for arg in typed.args]
+        building = Building(arguments, typed.type, self.timestamp, self.period, cast)
         large = [i for i, arg in enumerate(typed.args) if i in typed.function.repeats and _size(arg) > SMALL]
         built = _computed_once(large, args, lambda columns: typed.function.build(building, *columns))
         if not (typed.function.moves_dates and typed.type == DATE and len(args) > 1):

@@ -96,8 +96,8 @@ def _end(text: str) -> tuple[int, int, str, str | None]:
 
 def _last_word(text: str) -> str:
     """Returns the last word or symbols of a text. Reads backwards: a search would restart at every character."""
-    found = re.match(r"\w+|[^\w\s]+", text[::-1])
-    return found[0][::-1] if found else ""
+    word = re.match(r"\w+|[^\w\s]+", text[::-1])
+    return word[0][::-1] if word else ""
 
 
 def _unclosed(text: str) -> list[int]:

@@ -83,15 +83,15 @@ class Period(Entity):
 
 def uncovered_days(period: Period, parts: Iterable[Period]) -> list[tuple[date, date]]:
     """The stretches of days of a period, first and last day, that are in none of its parts."""
-    found: list[tuple[date, date]] = []
+    gaps: list[tuple[date, date]] = []
     expected = period.start_date.toordinal()
     for part in sorted(parts, key=lambda part: part.start_date):
         if part.start_date.toordinal() > expected:
-            found.append((date.fromordinal(expected), date.fromordinal(part.start_date.toordinal() - 1)))
+            gaps.append((date.fromordinal(expected), date.fromordinal(part.start_date.toordinal() - 1)))
         expected = max(expected, part.end_date.toordinal() + 1)
     if expected <= period.end_date.toordinal():
-        found.append((date.fromordinal(expected), period.end_date))
-    return found
+        gaps.append((date.fromordinal(expected), period.end_date))
+    return gaps
 
 
 class ListedPeriod(Period):
@@ -146,12 +146,12 @@ class Calendar(Entity):
 
     def period(self, identifier: str) -> Period:
         """The period of that name; its level follows from the name."""
-        found = next(self._named(identifier), None)
-        if found is None:
+        period = next(self._named(identifier), None)
+        if period is None:
             raise fail(
                 "PeriodNotFound", f"calendar '{self.id}' has no period '{identifier}'", hint=self._hint(identifier)
             )
-        return found
+        return period
 
     def children(self, period: Period, level: str) -> tuple[Period, ...]:
         """The periods of a level inside a period, in order.
@@ -159,27 +159,27 @@ class Calendar(Entity):
         One that lies across the period's edge (a week in two months) is refused: taking it would bring days of
         another period, leaving it out would lose days of this one.
         """
-        found = self._overlapping(level, period)
-        across = [child.identifier for child in found if not period.contains(child)]
-        if across or not found:
+        children = self._overlapping(level, period)
+        across = [child.identifier for child in children if not period.contains(child)]
+        if across or not children:
             reason = f"'{across[0]}' is only partly inside it" if across else "there are none"
             raise fail(
                 "PeriodNotFound",
                 f"calendar '{self.id}' cannot divide {period.level} '{period.identifier}' into periods of level "
                 f"'{level}': {reason}",
             )
-        return found
+        return children
 
     def containing(self, period: Period, level: str) -> Period:
         """The period of a coarser level that a period is part of."""
-        found = [parent for parent in self._overlapping(level, period) if parent.contains(period)]
-        if not found:
+        parents = [parent for parent in self._overlapping(level, period) if parent.contains(period)]
+        if not parents:
             raise fail(
                 "PeriodNotFound",
                 f"calendar '{self.id}' has no period of level '{level}' that contains all of '{period.identifier}' "
                 f"({period.start_date} to {period.end_date})",
             )
-        return found[0]
+        return parents[0]
 
     def example(self, level: str) -> Period:
         """Some period of the level, to show what one looks like; of listed periods a longest one."""
@@ -224,9 +224,9 @@ class Calendar(Entity):
         if self.periods:
             same_level = (listed for listed in self.periods if listed.level == level and listed.overlaps(period))
             return tuple(listed.plain() for listed in sorted(same_level, key=lambda listed: listed.start_date))
-        found = self._ordered[rank]
-        spans = self._fiscal_year.spans(found.name, period.start_date, period.end_date)
-        return tuple(self._computed(found, start, end) for start, end in spans)
+        chosen = self._ordered[rank]
+        spans = self._fiscal_year.spans(chosen.name, period.start_date, period.end_date)
+        return tuple(self._computed(chosen, start, end) for start, end in spans)
 
     def _computed(self, level: Level, start: date, end: date) -> Period:
         rank = self._ordered.index(level)

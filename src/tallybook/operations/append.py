@@ -105,11 +105,11 @@ class Append(Operation, type="append"):
             if grouping is None:
                 return None
             incoming = _results(grouping)
-        places = _places(self.arguments.aggregation)
+        paths = _column_paths(self.arguments.aggregation)
         for name in grouping.results if grouping else ():
             if reason := why_reserved(name):
-                binding.report("SystemColumn", f"{reason} and cannot be set", *places[name], hint="choose another name")
-        _check_alignment(incoming, grouping, places, binding)
+                binding.report("SystemColumn", f"{reason} and cannot be set", *paths[name], hint="choose another name")
+        _check_alignment(incoming, grouping, paths, binding)
         schema = binding.before
         return AppendStep(self.seq, self.name, None, schema, schema, condition, grouping, incoming, appends=source)
 
@@ -121,7 +121,7 @@ def _results(grouping: BoundGrouping) -> dict[str, ColumnType]:
 
 
 def _check_alignment(
-    incoming: Mapping[str, ColumnType], grouping: BoundGrouping | None, places: Mapping[str, Path], binding: Binding
+    incoming: Mapping[str, ColumnType], grouping: BoundGrouping | None, paths: Mapping[str, Path], binding: Binding
 ) -> None:
     """Every incoming business column must be one of the working dataset, of a compatible type."""
     working = binding.before.business
@@ -132,7 +132,7 @@ def _check_alignment(
         binding.report(
             "ColumnMismatch",
             f"the rows to append have columns the working dataset does not have: {names}",
-            *places.get(extra[0], SOURCE),
+            *paths.get(extra[0], SOURCE),
             hint=nearest or "create the columns with an earlier update, or leave them out with `aggregation`",
         )
     for name, type in incoming.items():
@@ -145,12 +145,12 @@ def _check_alignment(
             binding.report(
                 "ColumnMismatch",
                 f"column '{name}' is {target} in the working dataset, but {type} here",
-                *places.get(name, SOURCE),
+                *paths.get(name, SOURCE),
                 hint=refusal[1],
             )
 
 
-def _places(aggregation: Grouping | None) -> dict[str, Path]:
+def _column_paths(aggregation: Grouping | None) -> dict[str, Path]:
     """Where each column an aggregation yields is named."""
     if aggregation is None:
         return {}

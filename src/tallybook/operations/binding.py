@@ -59,8 +59,8 @@ class Binding:
         place, inside = self.locate(path), path_text(self.path_of(path))
         if problem.path is not None:
             inside = path_text((*self.path_of(())[:-2], problem.path))
-        facts = problem.within(place=place, seq=self.operation.seq, operation=self.operation.name)
-        self.problems.append(replace(facts, path=inside))
+        placed = problem.within(place=place, seq=self.operation.seq, operation=self.operation.name)
+        self.problems.append(replace(placed, path=inside))
 
     def source_text(self, text: str, path: tuple[str | int, ...]) -> SourceText:
         """The text of an expression with its places."""
@@ -110,13 +110,13 @@ class Binding:
 
     def dataset(self, ref: DatasetRef, *path: str | int) -> SourceTable | None:
         """The main table of a dataset the operation names."""
-        found = self.catalog.find(ref)
-        if isinstance(found, Problem):
-            key = "dataset_version" if found.type == "DatasetVersionNotFound" else "dataset_id"
-            self.note(found, *path, key)
-        if not isinstance(found, Dataset):
+        dataset = self.catalog.find(ref)
+        if isinstance(dataset, Problem):
+            key = "dataset_version" if dataset.type == "DatasetVersionNotFound" else "dataset_id"
+            self.note(dataset, *path, key)
+        if not isinstance(dataset, Dataset):
             return None
-        return SourceTable(found, found.main_table, self.catalog.is_open(found.id))
+        return SourceTable(dataset, dataset.main_table, self.catalog.is_open(dataset.id))
 
 
 def type_of_new_column(binding: Binding, column: str, value: Typed | None, *path: str | int) -> ColumnType:

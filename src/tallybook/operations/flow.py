@@ -94,15 +94,15 @@ def writers(steps: Sequence[Step], column: str, made_by: int = 0, before: int | 
     `made_by` is the operation that added the row, 0 for an input row; `before` is the output that shows it. Data alone
     says which rows a selector takes, so an operation counts if it could have set the value.
     """
-    found: list[Writer] = []
+    result: list[Writer] = []
     for step in steps:
         if step.seq < made_by or (before is not None and step.seq >= before):
             continue
         if step.seq == made_by:
-            found.append(_writer(step, (step.adds or {}).get(column)))
+            result.append(_writer(step, (step.adds or {}).get(column)))
         elif column in step.writes:
-            found.append(_writer(step, step.writes[column] or "selector"))
-    return tuple(found)
+            result.append(_writer(step, step.writes[column] or "selector"))
+    return tuple(result)
 
 
 def last_writer(steps: Sequence[Step], column: str, made_by: int = 0, before: int | None = None) -> Writer | None:
@@ -167,11 +167,11 @@ def _origins_of_added(step: Step, column: str, path: str | None, origins: Origin
 def _origins_of(step: Step, path: str, origins: Origins) -> frozenset[Origin]:
     """The columns of tables that an expression computes its value from."""
     joined = {table.alias: table.source for table in step.joined}
-    found: set[Origin] = set()
+    result: set[Origin] = set()
     for column in columns_read(step.expressions[path]):
         source = step.appends if column.table is None else joined[column.table]
-        found |= origins.get(column.column, frozenset()) if source is None else {_origin(source, column.column)}
-    return frozenset(found)
+        result |= origins.get(column.column, frozenset()) if source is None else {_origin(source, column.column)}
+    return frozenset(result)
 
 
 def _origin(source: SourceTable, column: str) -> Origin:

@@ -109,20 +109,20 @@ def _bind_keys(names: Sequence[str], scope: Scope, binding: Binding, *path: str 
             binding.report("ColumnNotFound", f"'{name}' is not a column", *here, hint="compute it in an update first")
             continue
         own = Scope(scope.tables[:1]) if len(node.parts) == 1 else scope
-        found = own.resolve(node)
-        if isinstance(found, Problem):
-            binding.note(found, *here)
-        elif found.table is not None:
+        column = own.resolve(node)
+        if isinstance(column, Problem):
+            binding.note(column, *here)
+        elif column.table is not None:
             binding.report(
                 "ColumnNotFound",
-                f"'{name}' belongs to '{found.table}', not to the working rows, so a summary row cannot have it",
+                f"'{name}' belongs to '{column.table}', not to the working rows, so a summary row cannot have it",
                 *here,
                 hint="copy it into a column with an update first, then group by that column",
             )
-        elif found.column in {key.column for key in keys}:
-            binding.report("DuplicateColumn", f"column '{found.column}' is grouped by twice", *here, hint="keep one")
+        elif column.column in {key.column for key in keys}:
+            binding.report("DuplicateColumn", f"column '{column.column}' is grouped by twice", *here, hint="keep one")
         else:
-            keys.append(found)
+            keys.append(column)
     return keys
 
 

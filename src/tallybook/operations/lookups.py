@@ -28,7 +28,7 @@ def lookup_condition(lookup: LookupTable, schema: WorkingSchema) -> Typed:
 
 def lookups_of(step: Step) -> list[JoinedTable]:
     """The lookups a step reads, as joins."""
-    return [JoinedTable(each.alias, each.source, lookup_condition(each, step.before)) for each in step.lookups]
+    return [JoinedTable(lookup.alias, lookup.source, lookup_condition(lookup, step.before)) for lookup in step.lookups]
 
 
 def join_lookups(frame: DataFrame, step: Step, build: BuildContext) -> DataFrame:

@@ -169,21 +169,21 @@ def _projection(args: OutputArguments, binding: Binding) -> tuple[Sequence[str],
 def _known_columns(names: tuple[str, ...], key: str, binding: Binding) -> list[str]:
     """The names as written, without the table; a column has one of its names only."""
     known = binding.before.columns
-    found: dict[str, str] = {}
+    names_by_column: dict[str, str] = {}
     for index, written in enumerate(names):
         name = written.removeprefix(f"{binding.before.table}.")
-        if working_name(name) in found:
+        if working_name(name) in names_by_column:
             message = f"column '{written}' is named twice"
             binding.report("DuplicateColumn", message, "arguments", key, index, hint="keep one")
         elif working_name(name) in known:
-            found[working_name(name)] = name
+            names_by_column[working_name(name)] = name
         elif not binding.before.open:
             message = f"the working dataset has no column '{written}'"
             hint = did_you_mean(name, known)
             if name.partition(".")[0] in binding.before.lookups:
                 hint = "an output cannot write lookup columns; copy it into a column with an update first"
             binding.report("ColumnProjectionError", message, "arguments", key, index, hint=hint)
-    return list(found.values())
+    return list(names_by_column.values())
 
 
 @dataclass(frozen=True)

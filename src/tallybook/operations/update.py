@@ -179,12 +179,15 @@ class UpdateStep(Step):
     @property
     def by_path(self) -> dict[str, BoundAssignment]:
         """The assignments by the paths of their expressions."""
-        return {f"arguments.assignments[{index}].expression": each for index, each in enumerate(self.assignments)}
+        return {
+            f"arguments.assignments[{index}].expression": assignment
+            for index, assignment in enumerate(self.assignments)
+        }
 
     @property
     def expressions(self) -> Mapping[str, Typed]:
         conditions = {f"arguments.joins[{index}].on": join.on for index, join in enumerate(self.joins)}
-        values = {path: each.value for path, each in self.by_path.items() if each.value is not None}
+        values = {path: assignment.value for path, assignment in self.by_path.items() if assignment.value is not None}
         return {**super().expressions, **conditions, **values}
 
     @property
@@ -194,7 +197,9 @@ class UpdateStep(Step):
     @property
     def per_expression(self) -> dict[str, Step]:
         conditions: dict[str, Step] = dict.fromkeys(self.expressions, replace(self, assignments=()))
-        return conditions | {path: replace(self, assignments=(each,)) for path, each in self.by_path.items()}
+        return conditions | {
+            path: replace(self, assignments=(assignment,)) for path, assignment in self.by_path.items()
+        }
 
     def apply(self, frame: DataFrame, build: BuildContext) -> DataFrame:
         from pyspark.sql import functions as F

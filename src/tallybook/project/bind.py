@@ -1,4 +1,4 @@
-"""One project against its datasets: operations in order, the schema as it changes, typed steps and problems out."""
+"""Binds a project to its datasets: checks its operations in order and returns typed steps and problems."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class BoundProject:
 def bind_project(
     head: ProjectHead, operations: Sequence[Operation | None], catalog: DatasetFinder, part: DocumentPart | None = None
 ) -> BoundProject:
-    """Checks operations in ascending seq. Without `part` (a project made in code) problems have no places."""
-    found = catalog.find(DatasetRef(dataset_id=head.input_dataset_id, dataset_version=head.input_dataset_version))
+    """Checks operations in ascending seq. Without `part` (a project made in code) problems have no position."""
+    dataset = catalog.find(DatasetRef(dataset_id=head.input_dataset_id, dataset_version=head.input_dataset_version))
     problems: list[Problem] = []
-    if isinstance(found, Problem):
-        key = "input_dataset_version" if found.type == "DatasetVersionNotFound" else "input_dataset_id"
-        placed = part.locate(found, key) if part else replace(found, path=f"project.{key}")
+    if isinstance(dataset, Problem):
+        key = "input_dataset_version" if dataset.type == "DatasetVersionNotFound" else "input_dataset_id"
+        placed = part.locate(dataset, key) if part else replace(dataset, path=f"project.{key}")
         problems.append(placed.within(project=head.id))
     source, schema = None, _unknown_schema()
-    if isinstance(found, Dataset):
-        source = SourceTable(found, found.main_table, catalog.is_open(found.id))
-        schema = working_schema(found, catalog)
+    if isinstance(dataset, Dataset):
+        source = SourceTable(dataset, dataset.main_table, catalog.is_open(dataset.id))
+        schema = working_schema(dataset, catalog)
     first = schema
     selectors = _selectors(head, part)
     steps: list[Step] = []
@@ -60,41 +60,43 @@ def bind_project(
 
 
 def _unknown_schema() -> WorkingSchema:
-    """The rows of an input nobody found: what does not depend on its columns is checked all the same."""
+    """Returns the schema of an input that was not found, so that everything else can still be checked."""
     return WorkingSchema(ANY_TABLE, {}, SYSTEM_COLUMNS, open=True)
 
 
 def working_schema(dataset: Dataset, catalog: DatasetFinder) -> WorkingSchema:
-    """The schema of the input rows, with the dataset's lookups in sight. One whose table is not there is no problem
-    until something reads it."""
+    """Returns the schema of the input rows and lookups. A lookup whose table does not exist is a problem only if an
+    operation reads it."""
     table = dataset.main_table
     lookups: dict[str, LookupTable] = {}
     missing: dict[str, Problem] = {}
     for lookup in dataset.lookups:
-        found = lookup_table(dataset, lookup, catalog)
-        if isinstance(found, LookupTable):
-            lookups[lookup.alias] = found
-        elif found is not None:
-            missing[lookup.alias] = replace(found, message=f"{found.message}; lookup '{lookup.alias}' reads it")
+        target = lookup_table(dataset, lookup, catalog)
+        if isinstance(target, LookupTable):
+            lookups[lookup.alias] = target
+        elif target is not None:
+            missing[lookup.alias] = replace(target, message=f"{target.message}; lookup '{lookup.alias}' reads it")
     return WorkingSchema(
         table.name, table.business_types, table.system_types, lookups, missing, open=catalog.is_open(dataset.id)
     )
 
 
 def lookup_table(dataset: Dataset, lookup: Lookup, catalog: DatasetFinder) -> LookupTable | Problem | None:
-    """A lookup with the table it reads: one of its own dataset, or the main table of another. None as in `find`."""
+    """Returns a lookup with its table: one of its own dataset, or the main table of another. None as in `find`."""
     pairs = tuple((condition.source_column, condition.target_column) for condition in lookup.join_conditions)
     if isinstance(lookup.target, Table):
         return LookupTable(lookup.alias, SourceTable(dataset, lookup.target), pairs)
-    found = catalog.find(lookup.target)
-    if not isinstance(found, Dataset):
-        return found
-    return LookupTable(lookup.alias, SourceTable(found, found.main_table, catalog.is_open(found.id)), pairs)
+    target = catalog.find(lookup.target)
+    if not isinstance(target, Dataset):
+        return target
+    return LookupTable(lookup.alias, SourceTable(target, target.main_table, catalog.is_open(target.id)), pairs)
 
 
 def pair_problems(table: Table, lookup: LookupTable) -> Iterator[tuple[tuple[str | int, ...], Problem]]:
-    """What is wrong with the columns a lookup joins on, each with its path in the lookup. `table` is the one whose rows
-    it is read beside. Of a table that is open, what is not known is not said."""
+    """Yields the problems of the columns a lookup joins on, each with its path in the lookup.
+
+    `table` is the table that has the lookup. Unknown columns of an open table are not reported.
+    """
     sides = (("source_column", table, False), ("target_column", lookup.source.table, lookup.source.open))
     for number, pair in enumerate(lookup.pairs):
         types: list[ColumnType] = []
@@ -111,7 +113,7 @@ def pair_problems(table: Table, lookup: LookupTable) -> Iterator[tuple[tuple[str
 
 
 def _in_order(operations: Sequence[Operation | None]) -> list[tuple[int, Operation | None]]:
-    """By seq; one that could not be read stays behind the one it was written after."""
+    """Sorts operations by seq; one that could not be read follows the one written before it."""
     keyed: list[tuple[int, int, Operation | None]] = []
     last = 0
     for index, operation in enumerate(operations):

@@ -1,4 +1,4 @@
-"""The difference between two versions of a definition in words, and which of it breaks the projects using it.
+"""Describes the changes between two versions of a definition, and finds those that break projects.
 
 Works on plain definition bodies, so it can compare what a file says with any version the metadata store kept.
 """
@@ -14,7 +14,7 @@ from tallybook.project.difference import key_changes, moves
 
 
 def describe_changes(kind: Kind, old: Json | None, new: Json) -> list[str]:
-    """What changed, one sentence each; empty when nothing did."""
+    """Returns one sentence for each change; empty if nothing changed."""
     if old is None:
         return [f"{kind} is new"]
     if kind == "project":
@@ -61,7 +61,10 @@ def _project_changes(old: Json, new: Json) -> Iterator[str]:
 
 
 def _in_order(project: Json) -> dict[int, Json]:
-    return {operation["seq"]: operation for operation in sorted(project["operations"], key=lambda each: each["seq"])}
+    return {
+        operation["seq"]: operation
+        for operation in sorted(project["operations"], key=lambda operation: operation["seq"])
+    }
 
 
 def _called(operation: Json) -> str:
@@ -69,7 +72,7 @@ def _called(operation: Json) -> str:
 
 
 def _pair_operations(before: Mapping[int, Json], after: Mapping[int, Json]) -> dict[int, int]:
-    """Which old operation became which new one, by seq: the strongest likeness first, each used once."""
+    """Pairs old with new operations, by seq: tries the strongest similarity first, and uses each operation once."""
     likenesses: tuple[Callable[[Json], Hashable], ...] = (
         lambda operation: operation.get("id"),
         lambda operation: json.dumps(_body_of(operation), sort_keys=True, default=str),
@@ -120,12 +123,14 @@ def _lookups(dataset: Json) -> dict[str, Json]:
 
 
 _ColumnChange = tuple[str, str, bool]
-"""Column, change in words, whether it breaks those who use the column."""
+"""The column, the change in words, and True if it breaks operations that use the column."""
 
 
 def _all_column_changes(old: Json, new: Json) -> Iterator[_ColumnChange]:
-    """Of the main table by bare name, then of the lookups' own tables as `alias.column` (a lookup of another
-    dataset changes with that dataset)."""
+    """Yields changes of the main table by column name, then of the lookups' own tables as `alias.column`.
+
+    A lookup of another dataset changes with that dataset.
+    """
     yield from _column_changes(old["main_table"]["columns"], new["main_table"]["columns"])
     after = _lookups(new)
     for alias, lookup in _lookups(old).items():
@@ -161,8 +166,7 @@ def _one_column(name: str, old: Json, new: Json) -> Iterator[_ColumnChange]:
 
 
 def _renamed(old: Sequence[Json], new: Sequence[Json]) -> dict[str, str]:
-    """Old name → new name, where a new column of the same type stands in the place of a missing one, or has its
-    physical name."""
+    """Returns old name → new name for columns that look renamed: same type, and same position or physical name."""
     kept = {column["name"] for column in old} & {column["name"] for column in new}
     renamed: dict[str, str] = {}
     for at, column in enumerate(old):

@@ -1,4 +1,4 @@
-"""The checker: an ordered tuple of checks over all definitions. Every problem of a workspace, in file order."""
+"""The checker: runs an ordered tuple of checks and returns every problem of a workspace, in file order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(
     datasets: DatasetVersions | None = None,
     bound: Mapping[str, BoundProject] = MappingProxyType({}),
 ) -> CheckResult:
-    """Runs every check. `datasets` may be named beside those of the files; projects in `bound` are not bound again."""
+    """Runs every check. Adds `datasets` to those of the files, and does not bind the projects in `bound` again."""
     known = replace(datasets or DatasetVersions(), unreadable=definitions.unreadable)
     known = known.with_datasets(*(entry.entity for entry in definitions.datasets.values()))
     result = CheckResult(definitions, known, bound, definitions.problems)
@@ -33,7 +33,7 @@ def check(
 
 
 def _once(problems: Iterable[Problem]) -> list[Problem]:
-    """The same mistake met from several places, such as a selector many operations use, is one problem."""
+    """Removes duplicates: a mistake in a selector that many operations use is one problem."""
     kept: dict[tuple[object, ...], Problem] = {}
     for problem in problems:
         same = (problem.type, problem.message, problem.place) if problem.place else (id(problem),)
@@ -44,7 +44,7 @@ def _once(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def file_order(problem: Problem) -> tuple[str, int, int]:
-    """Sorts problems as a reader meets them."""
+    """Returns the sort key of a problem: its position."""
     place = problem.place
     return (place.file, place.line, place.column) if place else ("", 0, 0)
 
@@ -61,7 +61,7 @@ def check_settings(checked: CheckResult) -> Iterator[Problem]:
 
 
 def _reporting(check: Callable[[CheckResult], Iterator[Problem]]) -> Callable[[CheckResult], CheckResult]:
-    """A check that only finds problems, as a pass that adds them to the result."""
+    """Turns a check that yields problems into one that adds them to the result."""
     return lambda result: replace(result, problems=(*result.problems, *check(result)))
 
 

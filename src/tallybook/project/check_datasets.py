@@ -1,4 +1,4 @@
-"""What can be wrong with a dataset."""
+"""Checks datasets and their lookups."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tallybook.project.entities import DocumentPart
 from tallybook.project.yaml import Path
 
 _SPARKS_OWN = "_metadata"
-"""The hidden column in which Spark says which file a row comes from."""
+"""The hidden column in which Spark keeps the file of a row."""
 
 
 def check_datasets(checked: CheckResult) -> Iterator[Problem]:
-    """Column names, keys and resolvers of every dataset."""
+    """Checks the column names, keys and resolvers of every dataset."""
     for entry in checked.definitions.datasets.values():
         dataset, part = entry.entity, entry.part
         yield from _check_table(dataset.main_table, part.below("main_table"))
@@ -58,7 +58,7 @@ _TEMPORAL_KEYS = {PERIOD: "period_column", VALID_FROM: "valid_from_column", VALI
 
 
 def _check_names_in_data(table: Table, part: DocumentPart) -> Iterator[Problem]:
-    """Names of columns in the data that Spark could not tell apart, or that mean something else."""
+    """Checks the names of columns in the data: Spark must be able to tell them apart, and none may be reserved."""
     names: dict[Path, str] = {
         ("columns", index, "source" if column.source else "name"): column.physical
         for index, column in enumerate(table.columns)
@@ -81,7 +81,7 @@ def _check_names_in_data(table: Table, part: DocumentPart) -> Iterator[Problem]:
 
 
 def check_lookups(checked: CheckResult) -> Iterator[Problem]:
-    """The lookups of every dataset; after the projects, for a lookup may read what one of them registers."""
+    """Checks the lookups of every dataset. Runs after the projects, because lookups can read datasets they register."""
     for entry in checked.definitions.datasets.values():
         yield from _check_lookups(entry.entity, entry.part, checked.datasets)
 
@@ -96,9 +96,9 @@ def _check_lookups(dataset: Dataset, part: DocumentPart, catalog: DatasetVersion
         taken.add(folded(lookup.alias))
         if isinstance(lookup.target, Table):
             yield from _check_table(lookup.target, here.below("target"))
-        found = lookup_table(dataset, lookup, catalog)
-        if isinstance(found, Problem):
-            key = "dataset_version" if found.type == "DatasetVersionNotFound" else "dataset_id"
-            yield here.locate(found, "target", key)
-        elif found is not None:
-            yield from (here.locate(problem, *path) for path, problem in pair_problems(dataset.main_table, found))
+        target = lookup_table(dataset, lookup, catalog)
+        if isinstance(target, Problem):
+            key = "dataset_version" if target.type == "DatasetVersionNotFound" else "dataset_id"
+            yield here.locate(target, "target", key)
+        elif target is not None:
+            yield from (here.locate(problem, *path) for path, problem in pair_problems(dataset.main_table, target))

@@ -1,4 +1,4 @@
-"""What can be wrong with a datasource."""
+"""Checks datasources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tallybook.project.check_result import CheckResult
 
 
 def check_datasources(checked: CheckResult) -> Iterator[Problem]:
-    """A credential that nothing would use."""
+    """Reports credentials that are never used."""
     for entry in checked.definitions.datasources.values():
         useless = _useless_credential(entry.entity) if entry.entity.credential_ref else None
         if useless is not None:

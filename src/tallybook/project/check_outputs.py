@@ -1,4 +1,4 @@
-"""What can be wrong with the outputs of a project: where they write, and what they register."""
+"""Checks the outputs of a project: where they write, and the datasets they register."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tallybook.resolve.render import check_template, symbolic
 
 
 def index_of(entry: ProjectEntry, seq: int) -> int:
-    """Where the operation stands in the file's list."""
+    """Returns the index of the operation in the file's list."""
     return next(i for i, operation in enumerate(entry.operations) if operation is not None and operation.seq == seq)
 
 
 def check_outputs(bound: BoundProject, entry: ProjectEntry, checked: CheckResult) -> Iterator[Problem]:
-    """Destinations exist, render and do not collide; outputs can be registered as datasets."""
+    """Checks that destinations exist, render and do not collide, and that outputs can be registered."""
     earlier: list[Writes] = []
     for step in bound.steps:
         output = step.publishes
@@ -34,26 +34,26 @@ def check_outputs(bound: BoundProject, entry: ProjectEntry, checked: CheckResult
             continue
         index = index_of(entry, output.seq)
         here = entry.part.below("operations", index, "arguments", "destination")
-        facts = {"project": entry.head.id, "seq": output.seq, "operation": output.name}
+        context = {"project": entry.head.id, "seq": output.seq, "operation": output.name}
         destination = output.destination
         sources = checked.definitions.datasources
         if destination.datasource_id is not None and not checked.knows(destination.datasource_id, sources):
             message = f"there is no datasource '{destination.datasource_id}'"
             hint = did_you_mean(destination.datasource_id, sources)
-            yield here.problem(("datasource_id",), "DataSourceNotFound", message, hint).within(**facts)
+            yield here.problem(("datasource_id",), "DataSourceNotFound", message, hint).within(**context)
         templates = {"table": destination.table, "location": destination.location and destination.location.path}
         for key, template in templates.items():
             longer = here.find((key, "path")) in here.document.nodes
             steps = (key, "path") if longer else (key,)
             for problem in check_template(here.text(steps) or template) if template else ():
-                yield here.locate(problem, *steps).within(**facts)
-        for problem in _check_place(output, bound, checked, earlier):
-            yield here.locate(problem, "location" if destination.location else "table").within(**facts)
+                yield here.locate(problem, *steps).within(**context)
+        for problem in _check_location(output, bound, checked, earlier):
+            yield here.locate(problem, "location" if destination.location else "table").within(**context)
         if output.register_as is not None:
-            yield from (problem.within(**facts) for problem in _check_history(destination, here, checked))
+            yield from (problem.within(**context) for problem in _check_history(destination, here, checked))
             path = ("operations", index, "arguments", "register_as_dataset")
             refused = _check_registration(output, output.register_as, path, entry, checked)
-            yield from (problem.within(**facts) for problem in refused)
+            yield from (problem.within(**context) for problem in refused)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def collision(later: Writes, earlier: Iterable[Writes]) -> Problem | None:
     return None
 
 
-def _check_place(
+def _check_location(
     output: Publication, bound: BoundProject, checked: CheckResult, earlier: list[Writes]
 ) -> Iterator[Problem]:
     """Yields why an output cannot write to its location in any period, and adds it to the earlier ones."""
@@ -124,7 +124,7 @@ def _source(destination: Destination, checked: CheckResult) -> DataSource | None
 
 
 def _check_history(destination: Destination, here: DocumentPart, checked: CheckResult) -> Iterator[Problem]:
-    """A registered dataset version reads its own rows forever, which only a format that keeps its versions can do."""
+    """Reports a registered output whose format keeps no versions: a dataset version must always find its own rows."""
     source = _source(destination, checked)
     if source is not None and not source.keeps_versions:
         yield here.problem(
@@ -149,8 +149,8 @@ def _check_registration(
 
 
 def with_registered(bound: BoundProject, checked: CheckResult) -> DatasetVersions:
-    """The datasets that projects may name once a project has registered its outputs. Where the schema of an output has
-    gaps because of other problems, so has the dataset."""
+    """Returns the datasets that projects can use after a project has registered its outputs. If problems leave gaps in
+    the schema of an output, the dataset has the same gaps."""
     datasets = checked.datasets
     for step in bound.steps:
         output = step.publishes

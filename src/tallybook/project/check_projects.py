@@ -1,4 +1,4 @@
-"""What can be wrong with a project."""
+"""Checks projects."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tallybook.source import SourceText, path_text
 
 
 def check_projects(checked: CheckResult) -> CheckResult:
-    """Every project, those that register datasets before those that read them. Each project is bound once.
+    """Checks every project once, those that register datasets before those that read them.
 
-    In a circle, those come first that only could read what is not there yet, through a lookup, and do not. A true
-    circle is left in file order and shows as DatasetNotFound.
+    In a circle, a project comes first if it could read a later dataset through a lookup but does not. The projects of a
+    true circle are checked in file order, and a missing dataset is a DatasetNotFound.
     """
     waited = {name: entry.head.id for entry in checked.definitions.projects.values() for name in _registers(entry)}
     remaining = list(checked.definitions.projects.values())
@@ -39,8 +39,8 @@ def check_projects(checked: CheckResult) -> CheckResult:
 
 
 def _check_project(entry: ProjectEntry, checked: CheckResult, waited: Mapping[str, str]) -> CheckResult:
-    """The result with one more project bound, its problems, and the datasets that it registers. `waited` are datasets
-    that projects still to be checked register, itself included."""
+    """Adds a bound project, its problems and the datasets it registers to the result. `waited` are the datasets that
+    this project and later ones register."""
     bound = checked.bound.get(entry.head.id)
     bound = bound or bind_project(entry.head, entry.operations, checked.datasets, entry.part)
     bound = replace(bound, problems=tuple(_in_circle(problem, waited) for problem in bound.problems))
@@ -80,11 +80,11 @@ def _registers(entry: ProjectEntry) -> set[str]:
 
 
 def _reads(entry: ProjectEntry, checked: CheckResult) -> set[str]:
-    """The datasets it names, and those it could read through lookups of its input."""
+    """Returns the datasets a project names, and those it could read through lookups of its input."""
     head = entry.head
     input = DatasetRef(dataset_id=head.input_dataset_id, dataset_version=head.input_dataset_version)
-    found = checked.datasets.find(input)
-    targets = (lookup.target for lookup in found.lookups) if isinstance(found, Dataset) else ()
+    dataset = checked.datasets.find(input)
+    targets = (lookup.target for lookup in dataset.lookups) if isinstance(dataset, Dataset) else ()
     lookups = (target for target in targets if isinstance(target, DatasetRef))
     named = (ref for operation in entry.operations if operation is not None for ref in operation.datasets)
     return {ref.dataset_id for ref in (input, *lookups, *named)}
@@ -105,7 +105,7 @@ def _check_seqs(entry: ProjectEntry) -> Iterator[Problem]:
 
 
 def _check_unused_selectors(entry: ProjectEntry) -> Iterator[Problem]:
-    """Selectors nothing uses yet must at least be readable; those in use are checked where they are used."""
+    """Checks that unused selectors can be parsed; others are checked where they are used."""
     texts = {name: entry.part.text(("selectors", name)) or SourceText(t) for name, t in entry.head.selectors.items()}
     conditions = [text for operation in entry.operations if operation is not None for text in operation.conditions]
     checked = _names_used(conditions, entry.head.selectors)
@@ -124,14 +124,14 @@ def _check_unused_selectors(entry: ProjectEntry) -> Iterator[Problem]:
 
 
 def _names_used(texts: Iterable[str], selectors: Mapping[str, str]) -> set[str]:
-    """The named selectors that texts use, and those that these use."""
-    found: set[str] = set()
+    """Returns the named selectors that texts use, directly or through other selectors."""
+    used: set[str] = set()
     waiting = list(texts)
     while waiting:
-        names = token_names(waiting.pop()) & selectors.keys() - found
-        found |= names
+        names = token_names(waiting.pop()) & selectors.keys() - used
+        used |= names
         waiting += [selectors[name] for name in names]
-    return found
+    return used
 
 
 def _check_overrides(entry: ProjectEntry, checked: CheckResult) -> Iterator[Problem]:
@@ -148,7 +148,7 @@ def _check_overrides(entry: ProjectEntry, checked: CheckResult) -> Iterator[Prob
 
 
 def _check_sources(bound: BoundProject, entry: ProjectEntry, checked: CheckResult) -> Iterator[Problem]:
-    """Every table a project loads has a resolver; datasets that projects register know their own place."""
+    """Checks that every table a project loads has a resolver. Registered datasets need none."""
     seen: set[str] = set()
     if bound.input is not None:
         yield from _check_resolver(bound.input, seen, entry, checked, ("input_dataset_id",))
@@ -162,13 +162,13 @@ def _check_sources(bound: BoundProject, entry: ProjectEntry, checked: CheckResul
 def _check_resolver(
     source: SourceTable, seen: set[str], entry: ProjectEntry, checked: CheckResult, use: tuple[str | int, ...]
 ) -> Iterator[Problem]:
-    """Reported where the resolver is named; where none is, at the use."""
+    """Returns the problem of a missing resolver where it is named, or where the dataset is used."""
     dataset, overrides = source.dataset, entry.head.resolver_overrides
     if dataset.id in seen or dataset.id not in checked.definitions.datasets:
         return
     seen.add(dataset.id)
     named = overrides.get(dataset.id, dataset.resolver_id)
-    resolvers = {id: found.entity for id, found in checked.definitions.resolvers.items()}
+    resolvers = {id: entry.entity for id, entry in checked.definitions.resolvers.items()}
     if checked.definitions.unreadable if named is None else named in checked.definitions.unreadable:
         return
     try:

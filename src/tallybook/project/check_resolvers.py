@@ -1,4 +1,4 @@
-"""What can be wrong with a resolver."""
+"""Checks resolvers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tallybook.source import SourceText
 
 
 def check_resolvers(checked: CheckResult) -> Iterator[Problem]:
-    """Rules, templates, conditions, and at most one default."""
+    """Checks rules, templates and conditions, and that at most one resolver is the default."""
     sources = {id: entry.entity for id, entry in checked.definitions.datasources.items()}
     unreadable = checked.definitions.unreadable
     default: str | None = None

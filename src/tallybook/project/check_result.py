@@ -1,4 +1,4 @@
-"""What the checks share, and the result of all of them."""
+"""The result of the checks, which they also share while they run."""
 
 from __future__ import annotations
 

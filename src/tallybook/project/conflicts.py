@@ -1,4 +1,4 @@
-"""Active projects that a new version of a dataset breaks: which column, what change, which operations."""
+"""Finds the conflicts of active projects with new dataset versions: the column, the change and the operations."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Used = Mapping[int, set[str]]
 
 
 def conflicts_of(state: ProjectState, changes: Changes) -> tuple[Conflict, ...]:
-    """All conflicts of a project after changes: those it has, and those that new versions of its datasets bring."""
+    """Returns all conflicts of a project after changes: existing ones, and those of new dataset versions."""
     if state.status not in ("active", "conflict"):
         return state.conflicts
     project = changes.project_body(state.project_id)
-    found = [*_of_input(project, state, changes), *_of_others(project, state, changes)]
-    fresh = [conflict for conflict in found if conflict not in state.conflicts]
+    current = [*_of_input(project, state, changes), *_of_others(project, state, changes)]
+    fresh = [conflict for conflict in current if conflict not in state.conflicts]
     again = {conflict.dataset_id for conflict in fresh}
     return (*(conflict for conflict in state.conflicts if conflict.dataset_id not in again), *fresh)
 
 
 def _of_input(project: Json, state: ProjectState, changes: Changes) -> Iterator[Conflict]:
-    """Compares with the pinned version, without what was settled by staying on it. A version that is written in the
-    project is a decision."""
+    """Compares the input dataset with its pinned version, except for changes settled by `--stay-pinned`. A version
+    written in the project is never in conflict."""
     id, pinned = project["input_dataset_id"], state.input_dataset_version
     if project.get("input_dataset_version") is not None or pinned is None:
         return
@@ -40,10 +40,10 @@ def _of_input(project: Json, state: ProjectState, changes: Changes) -> Iterator[
     def used() -> Used:
         return _columns_used(project, state, changes, id, pinned)
 
-    found = _broken(bodies[pinned], bodies[latest], used)
+    broken = _broken(bodies[pinned], bodies[latest], used)
     reviewed = bodies[state.reviewed_dataset_version or pinned]
-    settled = {change.column for change in _broken(bodies[pinned], reviewed, used)} if found else set()
-    unsettled = tuple(change for change in found if change.column not in settled)
+    settled = {change.column for change in _broken(bodies[pinned], reviewed, used)} if broken else set()
+    unsettled = tuple(change for change in broken if change.column not in settled)
     if unsettled:
         yield Conflict(dataset_id=id, from_version=pinned, to_version=latest, changes=unsettled)
 
@@ -64,12 +64,12 @@ def _of_others(project: Json, state: ProjectState, changes: Changes) -> Iterator
 
 
 def _broken(old: Json, new: Json, used: Callable[[], Used]) -> tuple[ColumnChange, ...]:
-    """The changes of columns that operations use. Which these are is asked only if a column has changed."""
+    """Returns the breaking changes of used columns. Computes the used columns only if a column has changed."""
     return breaking_changes(old, new, used()) if breaking_columns(old, new) else ()
 
 
 def _columns_used(project: Json, state: ProjectState, changes: Changes, dataset_id: str, version: int) -> Used:
-    """What a project uses of a dataset version, as it was bound before the datasets changed; nothing if its input is
+    """Returns the columns of a dataset version that a project used before the datasets changed; none if its input is
     disabled."""
     recorded = Project.model_validate({**project, "version": state.version}, strict=False)
     pinned = recorded.model_copy(update={"input_dataset_version": state.input_dataset_version})

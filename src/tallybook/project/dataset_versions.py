@@ -18,7 +18,7 @@ class DatasetVersions:
 
     versions: Mapping[str, Mapping[int, Dataset]] = field(default_factory=lambda: MappingProxyType({}))
     open: frozenset[str] = frozenset()
-    """Ids of datasets that an unsound project registers: not all their columns are known."""
+    """Ids of datasets that a project with problems registers: some of their columns are unknown."""
     unreadable: frozenset[str] = frozenset()
     """Ids of datasets whose definition could not be read, which is a problem of its own."""
 
@@ -28,7 +28,7 @@ class DatasetVersions:
         return cls().with_datasets(*datasets.values())
 
     def with_datasets(self, *datasets: Dataset) -> DatasetVersions:
-        """These versions and more; one with the id and number of another replaces it."""
+        """Returns these versions and others; one with the same id and number is replaced."""
         versions = {id: dict(known) for id, known in self.versions.items()}
         for dataset in datasets:
             versions.setdefault(dataset.id, {})[dataset.version] = dataset
@@ -39,7 +39,7 @@ class DatasetVersions:
         return dataset_id in self.open
 
     def find(self, ref: DatasetRef) -> Dataset | Problem | None:
-        """The version asked for, or the latest active one; None when its definition could not be read."""
+        """Returns the requested version, or the latest active one; None if its definition could not be read."""
         known = self.versions.get(ref.dataset_id)
         if not known and ref.dataset_id in self.unreadable:
             return None

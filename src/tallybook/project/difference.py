@@ -1,4 +1,4 @@
-"""The difference of two JSON values in words; knows nothing of what the values mean."""
+"""Describes the differences of two JSON values in words, without knowing what the values mean."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _NUMBERED_BY_SYSTEM = "version"
 
 
 def key_changes(old: Json, new: Json, *, skip: Collection[str] = ()) -> Iterator[str]:
-    """The differences of two mappings, key by key; the version the system counts is none."""
+    """Yields the differences of two mappings, key by key, except the version number."""
     for key in _keys(old, new):
         if key not in (_NUMBERED_BY_SYSTEM, *skip):
             yield from _value_changes(key, old.get(key, _ABSENT), new.get(key, _ABSENT))
 
 
 def _value_changes(path: str, old: Any, new: Any) -> Iterator[str]:
-    """The differences of any two JSON values, down to the smallest part that has a name."""
+    """Yields the differences of two JSON values, down to the smallest named part."""
     if old == new:
         return
     if isinstance(old, Mapping) and isinstance(new, Mapping):
@@ -60,11 +60,11 @@ def _list_changes(path: str, old: list[Any], new: list[Any]) -> Iterator[str]:
 
 
 def _label_of(*lists: list[Any]) -> str | None:
-    """The key that names the items of both lists, where all have it and none shares it within its list."""
+    """Returns a key that all items of both lists have, with values that are unique within each list."""
     for label in ("name", "alias", "column", "id", "identifier"):
         names = [[item.get(label) if isinstance(item, Mapping) else None for item in items] for items in lists]
-        if all(isinstance(name, str) for each in names for name in each) and all(
-            len(set(each)) == len(each) for each in names
+        if all(isinstance(name, str) for own in names for name in own) and all(
+            len(set(own)) == len(own) for own in names
         ):
             return label
     return None
@@ -82,7 +82,7 @@ def _keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def moves(before: Sequence[_Item], after: Sequence[_Item]) -> Iterator[tuple[_Item, str]]:
-    """The fewest items that must move to turn one order into the other, each with where it went."""
+    """Yields the fewest items that must move to turn one order into the other, each with its new position."""
     rank = {item: index for index, item in enumerate(before)}
     staying = {after[index] for index in _longest_rising([rank[item] for item in after])}
     for index, item in enumerate(after):

@@ -1,4 +1,4 @@
-"""From YAML values to strict entities: pydantic's errors become problems with places and suggestions."""
+"""Turns YAML values into strict entities, and pydantic's errors into problems with positions and suggestions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tallybook.source import Place, SourceText, path_text
 
 T = TypeVar("T")
 OTHER_NAMES = {"arguments": "parameters", "seq": "order"}
-"""Keys that are accepted for others."""
+"""Other accepted names of keys."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class DocumentPart:
     path: Path
 
     def find(self, path: Sequence[str | int]) -> Path:
-        """The path in the document, with the other names of keys where those were used."""
-        found = self.path
+        """Returns the path in the document, with other names of keys where the document uses them."""
+        path_so_far = self.path
         for part in path:
             other = OTHER_NAMES.get(str(part), part)
-            there = (*found, part) in self.document.nodes or (*found, other) not in self.document.nodes
-            found = (*found, part if there else other)
-        return found
+            there = (*path_so_far, part) in self.document.nodes or (*path_so_far, other) not in self.document.nodes
+            path_so_far = (*path_so_far, part if there else other)
+        return path_so_far
 
     def place(self, path: Sequence[str | int] = (), *, key: bool = False) -> Place:
         return self.document.place(self.find(path), key=key)
@@ -63,28 +63,29 @@ class DocumentPart:
         return Problem(type, message, hint, self.place(path, key=key), path=path_text(self.find(path)))
 
     def locate(self, problem: Problem, *path: str | int) -> Problem:
-        """A problem found without knowing where it stands, placed at a path; its own path goes on from there."""
+        """Adds a path and position to a problem; the problem's own path continues from there."""
         steps = (*path, *problem.path.split(".")) if problem.path else path
         return replace(problem, path=path_text(self.find(steps)), place=problem.place or self.place(steps))
 
 
 def read_entity(type: Any, part: DocumentPart, value: Any = None) -> tuple[Any | None, list[Problem]]:
-    """The entity a part of a document describes, and every problem with it; keys nobody knows do not hide the rest."""
+    """Reads an entity from a part of a document; returns it and all problems. Unknown keys do not hide the rest."""
     raw = part.value() if value is None else value
     try:
         return _adapter(type).validate_python(raw), []
     except ValidationError as error:
-        found = _telling(error.errors(), type)
-    problems = [_problem(details, type, part) for details in found]
-    if any(details["type"] != "extra_forbidden" for details in found):
+        errors = _telling(error.errors(), type)
+    problems = [_problem(details, type, part) for details in errors]
+    if any(details["type"] != "extra_forbidden" for details in errors):
         return None, problems
-    for details in found:
+    for details in errors:
         raw = _without(raw, _route(type, details["loc"]).path)
     return read_entity(type, part, raw)[0], problems
 
 
 def _telling(errors: Sequence[ErrorDetails], type: Any) -> list[ErrorDetails]:
-    """Of the forms a value may have, what keeps it from being the nearest; and no list short of its wrong items."""
+    """Keeps the errors that help: of several possible forms, those of the nearest one; no "too short" for a list with
+    wrong items."""
     by_form: dict[Path, dict[str, list[ErrorDetails]]] = {}
     for details in errors:
         if details["type"] != "too_short" or not details["input"]:
@@ -94,7 +95,7 @@ def _telling(errors: Sequence[ErrorDetails], type: Any) -> list[ErrorDetails]:
 
 
 def _without(value: Any, path: Sequence[str | int]) -> Any:
-    """The value without what stands at a path."""
+    """Returns the value without the part at a path."""
     step, rest = path[0], path[1:]
     if isinstance(value, dict):
         kept = {key: item for key, item in value.items() if rest or key != step}
@@ -104,7 +105,7 @@ def _without(value: Any, path: Sequence[str | int]) -> Any:
 
 @cache
 def _adapter(type: Any) -> TypeAdapter[Any]:
-    """Building one takes longer than reading with it."""
+    """Caches adapters, because building one takes longer than reading with it."""
     return TypeAdapter(type)
 
 
@@ -178,8 +179,8 @@ def _friendly(details: ErrorDetails) -> tuple[str, str | None]:
     name = details["loc"][-1] if details["loc"] else "this"
     what = "this item" if isinstance(name, int) else f"'{name}'"
     if kind in _EXPECTED:
-        found = "nothing" if value is None else f"{_shape(value)}"
-        return f"{what} must be {_EXPECTED[kind]}, but it is {found}", None
+        actual = "nothing" if value is None else f"{_shape(value)}"
+        return f"{what} must be {_EXPECTED[kind]}, but it is {actual}", None
     if kind == "literal_error":
         choices = re.findall(r"'([^']+)'", str(context.get("expected", "")))
         return f"'{value}' is not a valid value for {what}", did_you_mean(str(value), choices)
@@ -216,13 +217,13 @@ def _shape(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Route:
-    """Where an error's location leads: through the document, leaving out the forms pydantic names in between."""
+    """The path of an error in the document, without the names of union members that pydantic inserts."""
 
     path: Path
     entity: type[BaseModel] | None
     choice: Path = ()
     form: str = ""
-    """The first place where one of several forms is meant, and which."""
+    """The first point at which the value can have several forms, and the form of this error."""
 
 
 def _route(annotation: Any, loc: Sequence[str | int], path: Path = ()) -> _Route:
@@ -257,7 +258,7 @@ def _names(name: str, field: FieldInfo) -> set[object]:
 
 
 def _keys(entity: type[BaseModel] | None) -> list[str]:
-    """The keys a user may write: the first of the names of each field."""
+    """Returns the keys that a user can write, by the first name of each field."""
     if entity is None:
         return []
     return [field.alias or name for name, field in entity.model_fields.items()]

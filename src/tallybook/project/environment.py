@@ -1,4 +1,4 @@
-"""Environment variables that win over `tallybook.yaml`: `TALLYBOOK_SANDBOX`, `TALLYBOOK_SPARK_MASTER` and the like.
+"""Environment variables that override `tallybook.yaml`: `TALLYBOOK_SANDBOX`, `TALLYBOOK_SPARK_MASTER` and the like.
 
 `TALLYBOOK_STORE` is not among them: it may hold a password, so the store reads it itself and nobody else sees it.
 """
@@ -20,7 +20,7 @@ _SPARK = ("master", "remote")
 
 
 def overridden(settings: Settings, environ: Mapping[str, str]) -> Settings:
-    """The settings with what the environment says in place of what the file says."""
+    """Returns the settings with values of the environment instead of those of the file."""
     spark: dict[str, object] = dict(_given(environ, _SPARK, f"{PREFIX}SPARK_"))
     conf = environ.get(f"{PREFIX}SPARK_CONF")
     if conf:

@@ -1,4 +1,4 @@
-"""What an expression means, for a person who tries one out: its type, its tidy form, what it calls and reads."""
+"""Explains an expression to a user: its type, its normal form, and the functions and columns it uses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tallybook.model.columns import UNKNOWN, ColumnType
 
 @dataclass(frozen=True)
 class Explanation:
-    """The facts about an expression. `type` is None where it depends on columns whose types are not known."""
+    """The explanation of an expression. `type` is None if it depends on columns of unknown type."""
 
     text: str
     type: ColumnType | None
@@ -26,7 +26,7 @@ class Explanation:
 
 
 def explain(text: str, scope: Scope | None = None) -> Explanation:
-    """Parses and checks; a ValidationError lists what is wrong. Without a scope nothing is said about columns."""
+    """Parses and checks an expression; raises ValidationError with its problems. Without a scope any column is valid."""
     tree = parse(text)
     nodes = list(walk(tree))
     calls = [find_function(_name(node)) for node in nodes if isinstance(node, Call)]
@@ -34,7 +34,7 @@ def explain(text: str, scope: Scope | None = None) -> Explanation:
     names = [node for node in nodes if isinstance(node, ColumnName)]
     aggregate = any(function.aggregate for function in called)
     seen = scope or Scope.of_anything()
-    resolved = {show(name): found for name in names if isinstance(found := seen.resolve(name), Resolved)}
+    resolved = {show(name): column for name in names if isinstance(column := seen.resolve(name), Resolved)}
     grouped = frozenset(column.physical for column in resolved.values()) if aggregate else None
     checker = Checker(seen, grouped)
     typed = checker.check(tree)

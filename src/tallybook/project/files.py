@@ -1,4 +1,4 @@
-"""Finding and reading the files of a workspace, whatever lies there under their names.
+"""Finds and reads the YAML files of a workspace safely.
 
 A pipe, a device or a huge file named `x.yaml` must not make a command wait: only regular files are read, and no more of
 them than is allowed.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 SETTINGS_FILE = "tallybook.yaml"
 MAX_BYTES = 2_000_000
-"""Of a file of definitions."""
+"""The maximum size of a file of definitions."""
 _ENDINGS = (".yaml", ".yml")
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -33,7 +33,7 @@ class UnreadableError(Exception):
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a regular file of at most `MAX_BYTES`; UnreadableError for anything else."""
+    """Returns the content of a regular file of at most `MAX_BYTES`; raises UnreadableError for anything else."""
     try:
         _refuse(path.stat())
         # Between the two looks another process may put a pipe there, and opening one waits for a writer.
@@ -65,7 +65,7 @@ def _too_large(size: int) -> UnreadableError:
 
 @dataclass
 class FoundFiles:
-    """The YAML files of a workspace in name order, and what could not be looked into."""
+    """The YAML files of a workspace in name order, and the folders that were not searched."""
 
     files: list[Path] = field(default_factory=list)
     unreadable: list[tuple[Path, UnreadableError]] = field(default_factory=list)
@@ -75,13 +75,13 @@ class FoundFiles:
 
 
 def find_files(root: Path) -> FoundFiles:
-    """Every YAML file; hidden folders and workspaces inside the workspace are left alone."""
-    found = FoundFiles()
+    """Finds every YAML file, except in hidden folders and in workspaces inside the workspace."""
+    result = FoundFiles()
 
     def note(error: OSError) -> None:
         hint = "make it readable, or begin its name with a dot so that it is ignored"
         reason = UnreadableError(f"the folder cannot be read: {error.strerror}", hint)
-        found.unreadable.append((Path(error.filename), reason))
+        result.unreadable.append((Path(error.filename), reason))
 
     for folder, folders, files in os.walk(root, onerror=note):
         here = Path(folder)
@@ -89,9 +89,9 @@ def find_files(root: Path) -> FoundFiles:
             folders.clear()
             continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found.links += (here / name for name in folders if (here / name).is_symlink())
-        found.files += (here / name for name in sorted(files) if name.endswith(_ENDINGS))
-    return found
+        result.links += (here / name for name in folders if (here / name).is_symlink())
+        result.files += (here / name for name in sorted(files) if name.endswith(_ENDINGS))
+    return result
 
 
 def has_settings(folder: Path) -> bool:

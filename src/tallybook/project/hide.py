@@ -1,6 +1,6 @@
-"""Secrets that are written in a workspace file: each is a problem, and is covered with stars before anyone sees it.
+"""Finds secrets in workspace files: reports each as a problem, and covers it with stars.
 
-Both the value and the line it stands in are covered. So neither a message, nor the source line below it, nor the store
+Both the value and its source line are covered. So neither a message, nor the source line below it, nor the store
 can repeat the secret, whatever else is wrong with the file.
 """
 
@@ -28,7 +28,7 @@ _SETTING_HINTS = {
 
 @dataclass(frozen=True)
 class _Covered:
-    """A text with its secret covered, and what to tell the user; no message where the checker has one anyway."""
+    """A text with its secret covered, and the message for the user; None if the checker reports it anyway."""
 
     text: str
     message: str | None = None
@@ -36,7 +36,7 @@ class _Covered:
 
 
 def cover_lines(text: str) -> list[str]:
-    """The lines of a file, as messages may show them."""
+    """Returns the lines of a file with secrets covered, as messages can show them."""
     return [hide_secrets(line) for line in text.split("\n")]
 
 
@@ -75,7 +75,7 @@ def _cover(text: str, path: Path, is_settings: bool) -> _Covered:
 
 
 def _scalars(root: Node) -> Iterator[tuple[ScalarNode, Path]]:
-    """Every scalar, keys included, once: what an alias stands for was met where it was written."""
+    """Yields every scalar once, keys included; the value of an alias only where its anchor is."""
     seen: set[int] = set()
     waiting: list[tuple[Node, Path]] = [(root, ())]
     while waiting:

@@ -1,5 +1,5 @@
-"""The rules of state, and nothing but the rules: which status may follow which, what may run, and which change of a
-project is one that has to be looked at again before it counts."""
+"""The rules of project, period and run states: which status can follow which, what can run, and which change of a
+project makes it a draft again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _Status = TypeVar("_Status", bound=str)
 
 
 def check_move(what: str, moves: Mapping[_Status, tuple[_Status, ...]], old: _Status, new: _Status) -> None:
-    """Refuses a change of status the rules do not have, naming those they have."""
+    """Raises a StoreError for a change of status that is not allowed, with those that are."""
     if new in moves[old]:
         return
     others = [choice for choice in moves[old] if choice != old]
@@ -72,12 +72,12 @@ def check_period_runs(period: str, status: PeriodStatus, reopen_reason: str | No
 
 
 UNPINNED: Mapping[str, Any] = {"input_dataset_version": None, "reviewed_dataset_version": None, "conflicts": ()}
-"""What a project that stops being active loses."""
+"""The state that a project loses when it stops being active."""
 
 
 def is_structural_change(old: Json, new: Json) -> bool:
-    """Whether two versions of a project can compute different numbers: anything but names, descriptions and
-    selectors that no operation uses."""
+    """True if two versions of a project can compute different numbers: they differ in more than names, descriptions
+    and unused selectors."""
     return _structure(old) != _structure(new)
 
 

@@ -1,4 +1,4 @@
-"""The files of a workspace: every document read, nothing checked across documents yet."""
+"""Reads every document of a workspace, without checking documents against each other."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Entry(Generic[E]):
 
 @dataclass(frozen=True)
 class ProjectEntry:
-    """A project as far as it could be read: operations that could not are None, and the others are still checked."""
+    """A project as far as it could be read: unreadable operations are None, so that the others can be checked."""
 
     head: ProjectHead
     operations: tuple[Operation | None, ...]
@@ -57,7 +57,7 @@ class ProjectEntry:
 
 @dataclass(frozen=True)
 class Definitions:
-    """Everything the files of a workspace define, and what is wrong with single documents."""
+    """Everything that the files of a workspace define, and the problems of single documents."""
 
     root: Path
     settings: Settings | None = None
@@ -69,7 +69,7 @@ class Definitions:
     calendars: Mapping[str, Entry[Calendar]] = field(default_factory=lambda: MappingProxyType({}))
     scenarios: tuple[DocumentPart, ...] = ()
     unreadable: frozenset[str] = frozenset()
-    """Ids of documents that exist but could not be read: naming one is not another mistake."""
+    """Ids of documents that could not be read: a reference to one is not a second problem."""
     problems: tuple[Problem, ...] = ()
     links: tuple[str, ...] = ()
     """Links to folders, which are not followed."""
@@ -86,7 +86,7 @@ class Definitions:
 
 @dataclass
 class _Reading:
-    """What was read so far of a workspace's files."""
+    """What has been read of the files of a workspace so far."""
 
     settings: Settings | None = None
     settings_part: DocumentPart | None = None
@@ -112,11 +112,11 @@ def find_root(start: Path) -> Path:
 
 def load_definitions(root: Path) -> Definitions:
     """Reads every YAML file of the workspace."""
-    found = find_files(root)
-    read = _Reading(problems=[_unreadable(_name(root, folder), reason) for folder, reason in found.unreadable])
+    files = find_files(root)
+    read = _Reading(problems=[_unreadable(_name(root, folder), reason) for folder, reason in files.unreadable])
     settings = root / SETTINGS_FILE
-    missed = has_settings(root) and settings not in found.files
-    for path in (settings, *found.files) if missed else found.files:
+    missed = has_settings(root) and settings not in files.files
+    for path in (settings, *files.files) if missed else files.files:
         _load_file(read, path, _name(root, path))
     return Definitions(
         root,
@@ -130,7 +130,7 @@ def load_definitions(root: Path) -> Definitions:
         scenarios=tuple(read.scenarios),
         unreadable=frozenset(read.unreadable),
         problems=tuple(read.problems),
-        links=tuple(_name(root, link) for link in found.links),
+        links=tuple(_name(root, link) for link in files.links),
     )
 
 
@@ -163,7 +163,7 @@ _ID = re.compile(r"^[ \t]*(?:\w+:[ \t]*\{[ \t]*)?id:[ \t]*[\"']?([A-Za-z0-9][A-Z
 
 
 def _ids_in(content: bytes) -> set[str]:
-    """What looks like an id in a file that is no YAML."""
+    """Returns everything that looks like an id in a file that is not valid YAML."""
     return set(_ID.findall(content.decode(errors="replace")))
 
 
@@ -187,7 +187,7 @@ def _add_document(read: _Reading, document: Document) -> None:
 
 
 def _kind(document: Document) -> str | Problem:
-    """What a document is, by its one top-level key."""
+    """Returns the kind of a document, which is its one top-level key."""
     place = document.place(())
     if not isinstance(document.value, dict):
         hint = f"begin with one of: {', '.join(KINDS)}"
@@ -242,7 +242,7 @@ def _add_project(read: _Reading, part: DocumentPart) -> None:
 
 
 def read_project(part: DocumentPart) -> tuple[ProjectEntry | None, list[Problem]]:
-    """A project operation by operation, so that one that cannot be read does not hide what is wrong with others."""
+    """Reads a project operation by operation, so that an unreadable one does not hide problems of the others."""
     body = part.value()
     if not isinstance(body, dict):
         return None, read_entity(Project, part)[1]

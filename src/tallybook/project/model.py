@@ -14,7 +14,7 @@ AnyOperation = Annotated[Operation, Registered()]
 
 
 class ProjectHead(Entity):
-    """Everything of a project but its operations."""
+    """A project without its operations."""
 
     id: Id
     name: NonEmpty

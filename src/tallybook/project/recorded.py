@@ -1,4 +1,4 @@
-"""What the store knows of definitions, and what a change of the files makes of it."""
+"""The definitions that the store has recorded, and the changes that new files make to them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Key = tuple[Kind, str]
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the store knows of definitions, read at one moment."""
+    """The recorded definitions, read in one transaction."""
 
     declared: Mapping[Key, Definition] = field(default_factory=lambda: MappingProxyType({}))
     """The newest version of each definition that came from a file: what a file is compared with."""
@@ -81,7 +81,7 @@ class Changes:
 
 
 def body_of(entity: Entity) -> Json:
-    """A definition as it is recorded: what the file says, without the version the system counts."""
+    """Returns a definition as it is recorded: the file's content without the version number."""
     return entity.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"version"})
 
 
@@ -91,10 +91,10 @@ def dataset_from(body: Json, version: int) -> Dataset:
 
 
 def content_hash(body: Json) -> str:
-    """What tells one version's text from another's. The number the system counts is no part of the text."""
+    """Returns a text that is equal for equal bodies. The version number is not part of it."""
     return sha256(canonical_json(without_version(body)).encode()).hexdigest()
 
 
 def without_version(body: Json) -> Json:
-    """A body without the version the system counts."""
+    """Returns a body without its version number."""
     return {key: value for key, value in body.items() if key != "version"}

@@ -1,4 +1,4 @@
-"""The JSON Schema of the YAML, for editors: made from the models that read it."""
+"""Builds the JSON Schema of the YAML for editors, from the models that read it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _MODE: Literal["validation"] = "validation"
 _KINDS: dict[str, tuple[Any, str]] = {
     "project": (Project, "A recipe: operations over one working dataset."),
-    "dataset": (Dataset, "What rows look like."),
-    "resolver": (Resolver, "Where the rows of a table lie for a period."),
-    "datasource": (DataSource, "How to reach a place where rows lie."),
-    "calendar": (Calendar, "The periods a company counts in."),
-    "scenario": (dict[str, Any], "An example: given rows, a project and what must come out."),
+    "dataset": (Dataset, "The columns of rows."),
+    "resolver": (Resolver, "Finds the rows of a table for a period."),
+    "datasource": (DataSource, "How to reach files or tables with rows."),
+    "calendar": (Calendar, "The periods that a company uses."),
+    "scenario": (dict[str, Any], "A test: given rows, a project and the expected results."),
 }
 
 
@@ -86,7 +86,7 @@ _SCALARS = ("string", "integer", "number", "boolean")
 
 
 def _tidy(value: Any) -> Any:
-    """Without what says nothing to a reader: titles of keys, `null` for what may be left out, nested choices."""
+    """Removes noise: titles of keys, `null` for optional keys, nested choices."""
     if isinstance(value, list):
         return [_tidy(item) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What recording the files changes: one pure function from what the store knows and the files to the changes.
+"""Computes what recording the files changes: a pure function of the recorded definitions and the files.
 
 `apply`, `activate` and `run` save the changes. `plan` and a dry run look at them and throw them away.
 """
@@ -20,8 +20,8 @@ Body = tuple[Kind, str, Json]
 
 def changes(recorded: Recorded, definitions: Definitions) -> Changes:
     """What recording the files changes: new versions, and the states of projects, conflicts with datasets included."""
-    found = changes_of(recorded, bodies(definitions))
-    return replace(found, states=tuple(_with_conflicts(found, state) for state in found.states))
+    changed = changes_of(recorded, bodies(definitions))
+    return replace(changed, states=tuple(_with_conflicts(changed, state) for state in changed.states))
 
 
 def changes_of(recorded: Recorded, bodies: Iterable[Body]) -> Changes:
@@ -56,8 +56,8 @@ def _next_state(state: ProjectState | None, old: Json | None, new: NewVersion) -
     return state.model_copy(update=update)
 
 
-def _with_conflicts(found: Changes, state: ProjectState) -> ProjectState:
-    conflicts = conflicts_of(state, found)
+def _with_conflicts(changed: Changes, state: ProjectState) -> ProjectState:
+    conflicts = conflicts_of(state, changed)
     if conflicts == state.conflicts:
         return state
     return state.model_copy(update={"status": "conflict", "conflicts": conflicts})

@@ -1,4 +1,4 @@
-"""YAML 1.2 to plain values, keeping the place of every key and value. The only reader of YAML."""
+"""Reads YAML 1.2 into plain values, and keeps the position of every key and value. No other module reads YAML."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tallybook.project.hide import cover_lines, cover_secrets
 from tallybook.source import Place, SourceText
 
 MAX_VALUES = 200_000
-"""In one file; what an alias stands for counts each time."""
+"""The maximum number of values in one file; the values of an alias count each time."""
 _MAX_DEPTH = 100
 Path = tuple[str | int, ...]
 
@@ -37,20 +37,20 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
 
 class WrittenInteger(int):
-    """A YAML integer that remembers how it was written, for places where text is due."""
+    """A YAML integer that keeps its written form, for keys whose value is text."""
 
     text: str
 
 
 class WrittenDecimal(Decimal):
-    """A YAML number with a fraction, exact, that remembers how it was written."""
+    """An exact YAML number with a fraction, which keeps its written form."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Document:
-    """One YAML document: its value, and where every part of it stands."""
+    """One YAML document: its value, and the position of every part of it."""
 
     file: str
     value: Any
@@ -59,7 +59,7 @@ class Document:
     """(key node, value node) by path."""
 
     def place(self, path: Path, *, key: bool = False) -> Place:
-        """Where a value (or its key) stands; for a path that is not there, the nearest part that is."""
+        """Returns the position of a value (or its key); for a missing path, of the nearest part that exists."""
         while path and path not in self.nodes:
             path, key = path[:-1], True
         key_node, value_node = self.nodes[path]
@@ -75,7 +75,7 @@ class Document:
         return self.lines[line] if line < len(self.lines) else ""
 
     def text(self, path: Path, label: str = "") -> SourceText | None:
-        """A scalar as text whose every character has a place; None when the path holds no scalar."""
+        """Returns a scalar as text with the position of every character; None if the path has no scalar."""
         node = self.nodes.get(path, (None, None))[1]
         if not isinstance(node, ScalarNode):
             return None
@@ -83,7 +83,7 @@ class Document:
 
 
 def load_documents(content: bytes, file: str) -> tuple[list[Document], list[Problem]]:
-    """All documents of a file, or the InvalidYaml problem that says why it cannot be read."""
+    """Returns all documents of a file, and the problems that prevent reading it."""
     text, problem = _decode(content, file)
     if problem is not None:
         return [], [problem]
@@ -166,11 +166,11 @@ _IN_OTHER_WORDS: dict[str, tuple[str, str | None]] = {
     "unexpected end of stream": ("a quote or bracket is never closed", None),
     "while scanning a quoted scalar": ("a quote is never closed", None),
 }
-"""The parser's complaints as a user can read them: by a part of each, the message and what to do."""
+"""A part of each parser error, and the message and hint that users get instead."""
 
 
 class _RefusedError(Exception):
-    """A document that is YAML, but that nobody means."""
+    """A document that is valid YAML, but is refused."""
 
     def __init__(self, message: str, mark: StreamMark) -> None:
         super().__init__(message)
@@ -181,7 +181,7 @@ _TOO_DEEP = "the YAML is nested too deeply"
 
 
 class _Scanner(Scanner):
-    """Refuses deep nesting of brackets at once: each bracket costs the scanner a look at all that are open."""
+    """Refuses deep nesting of brackets early, because for each bracket the scanner checks all open ones."""
 
     def fetch_flow_collection_start(self, *args: Any, **named: Any) -> None:
         if self.flow_level >= _MAX_DEPTH:
@@ -190,7 +190,7 @@ class _Scanner(Scanner):
 
 
 class _Builder:
-    """Nodes to values, noting each node under its path."""
+    """Converts nodes to values, and keeps each node by its path."""
 
     def __init__(self, file: str, lines: Sequence[str], most: int) -> None:
         self.nodes: dict[Path, tuple[Node | None, Node]] = {}
@@ -240,7 +240,7 @@ class _Builder:
             yield name, value.value if name == EXPRESSION_KEY and built is None else built
 
     def _join_surrogates(self, node: ScalarNode) -> None:
-        """JSON writes some characters as two halves, `\\ud83d\\ude00`; half a character is none."""
+        """Joins characters that JSON writes as two halves, `\\ud83d\\ude00`; reports half a character."""
         if not _SURROGATE.search(node.value):
             return
         pairs = node.value.encode("utf-16-le", errors="surrogatepass")
@@ -268,7 +268,7 @@ def _scalar(node: ScalarNode) -> Any:
 
 
 def _number(text: str) -> WrittenInteger | WrittenDecimal | str:
-    """An exact number; text where it has more digits than a number can."""
+    """Returns an exact number; the text itself if it has too many digits."""
     written: WrittenInteger | WrittenDecimal
     try:
         written = WrittenInteger(text) if _INTEGER.fullmatch(text) else WrittenDecimal(text)
@@ -282,7 +282,7 @@ _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "/": "/", "0": "\0", "e"
 
 
 def _offsets(node: ScalarNode, lines: Sequence[str]) -> Sequence[tuple[int, int]]:
-    """The (line, column) of every character of a scalar; nothing where it is written too artfully."""
+    """Returns the (line, column) of every character of a scalar; empty if the notation is too complex."""
     line, column = node.start_mark.line, node.start_mark.column
     if node.style == "|":
         return _block_offsets(node, lines)

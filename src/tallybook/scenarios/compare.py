@@ -57,13 +57,13 @@ def compare(case: Case, actual: Actual) -> list[Difference]:
     """Every expectation of a scenario that does not hold."""
     expect = case.body.expect
     assert expect is not None
-    found = list(_compare_columns(expect.columns, actual.result))
-    found += _compare_rows(case, expect, actual.result, ("expect",))
+    differences = list(_compare_columns(expect.columns, actual.result))
+    differences += _compare_rows(case, expect, actual.result, ("expect",))
     for seq, expected in expect.outputs.items():
-        found += _compare_rows(case, expected, actual.outputs[int(seq)], ("expect", "outputs", seq))
+        differences += _compare_rows(case, expected, actual.outputs[int(seq)], ("expect", "outputs", seq))
     if expect.working is not None:
-        found += _compare_rows(case, expect.working, actual.working, ("expect", "working"))
-    return found
+        differences += _compare_rows(case, expect.working, actual.working, ("expect", "working"))
+    return differences
 
 
 def compare_error(expected: ExpectedError, problems: Sequence[Problem]) -> list[Difference]:

@@ -125,10 +125,10 @@ def _read(part: DocumentPart) -> _Read:
         given, unread = _read_data(part.below("data"))
         body = body | {"data": {}}
         problems += unread
-    scenario, found = read_entity(Scenario, part, body)
+    scenario, unreadable = read_entity(Scenario, part, body)
     if scenario is not None:
         scenario = scenario.model_copy(update={"data": given})
-    return _Read(None if problems else scenario, [*found, *problems], inline, wrong)
+    return _Read(None if problems else scenario, [*unreadable, *problems], inline, wrong)
 
 
 def _read_data(part: DocumentPart) -> tuple[dict[str, dict[str, Rows]], list[Problem]]:
@@ -137,8 +137,8 @@ def _read_data(part: DocumentPart) -> tuple[dict[str, dict[str, Rows]], list[Pro
     for dataset_id, tables in part.value().items():
         for name, value in tables.items():
             form = FileRows if isinstance(value, dict) else tuple[Row, ...]
-            rows, found = read_entity(form, part.below(dataset_id, name))
-            problems += found
+            rows, wrong = read_entity(form, part.below(dataset_id, name))
+            problems += wrong
             given.setdefault(dataset_id, {})[name] = () if rows is None else rows
         given.setdefault(dataset_id, {})
     return given, problems

@@ -58,7 +58,7 @@ def _indented(lines: Iterator[str], by: int = 2) -> Iterator[str]:
 
 def _rows(captured: Captured) -> Iterator[str]:
     """Business columns that are not NULL throughout: what a reader can judge."""
-    told = [
+    columns = [
         name
         for name in captured.columns
         if not name.startswith("_") and any(row[name] is not None for row in captured.rows)
@@ -68,7 +68,7 @@ def _rows(captured: Captured) -> Iterator[str]:
         return
     yield "rows:"
     for row in captured.rows:
-        cells = {name: _scalar(row[name]) for name in told}
+        cells = {name: _scalar(row[name]) for name in columns}
         yield from _row(cells)
 
 

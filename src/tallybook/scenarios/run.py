@@ -51,10 +51,10 @@ def run_case(case: Case, engine: LocalEngine) -> Actual:
     context = RunContext("scenario", period, body.as_of or period.start_date, moment, int(moment.timestamp() * 1000))
     data = ScenarioInputs(case, period)
     steps = tuple(_with_origin(step) for step in bound.steps)
-    found = engine.evaluate(replace(bound, steps=steps), context, data.tables(), data.periods())
-    outputs = {output.seq: _of_output(output, found.outputs[output.seq]) for output in case.outputs}
+    results = engine.evaluate(replace(bound, steps=steps), context, data.tables(), data.periods())
+    outputs = {output.seq: _of_output(output, results.outputs[output.seq]) for output in case.outputs}
     final = steps[-1].after.columns
-    return Actual(outputs, Captured("the working dataset", None, final, _rows(final, found.working)))
+    return Actual(outputs, Captured("the working dataset", None, final, _rows(final, results.working)))
 
 
 def _with_origin(step: Step) -> Step:

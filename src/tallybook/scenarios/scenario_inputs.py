@@ -31,13 +31,13 @@ class ScenarioInputs:
 
     def tables(self) -> dict[Key, GivenRows | Location]:
         """The rows of the tables the project reads, as far as they are given."""
-        found: dict[Key, GivenRows | Location] = {}
+        tables: dict[Key, GivenRows | Location] = {}
         for source in self.case.sources:
             given = self.case.body.data.get(source.dataset.id, {}).get(source.table.name)
             if given is not None:
                 held = self._location(given) if isinstance(given, FileRows) else self._rows(source.table, given)
-                found[source.dataset.id, source.table.name] = held
-        return found
+                tables[source.dataset.id, source.table.name] = held
+        return tables
 
     def _rows(self, table: Table, rows: Sequence[Row]) -> GivenRows:
         """The declared columns, and the system columns that any row has or every row of the table needs."""
@@ -62,10 +62,10 @@ class ScenarioInputs:
         }
 
     def _parts(self, source: SourceTable) -> list[str]:
-        rendered = (place.period for place in self._places(source))
+        rendered = (location.period for location in self._locations(source))
         return [name for name in rendered if name and self.period.contains(self._calendar.period(name))]
 
-    def _places(self, source: SourceTable) -> Sequence[Location]:
+    def _locations(self, source: SourceTable) -> Sequence[Location]:
         """Where a run would look. Only a scenario with resolvers of its own minds that there is no such place.
 
         What another project registers knows its own place.

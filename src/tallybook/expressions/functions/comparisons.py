@@ -129,12 +129,12 @@ def _in(c: Building, subject: Column, *choices: Callable[[], Column]) -> Column:
     literals = [argument.literal for argument in c.args[1:] if argument.literal is not None]
     if len(literals) <= LONG:
         return _equals_one(c, (subject, c.args[0]), [(choice(), argument) for choice, argument in listed])
-    found = among(c, subject, literals)
+    in_literals = among(c, subject, literals)
     nulls = [pair for pair in listed if pair[1].type == NULL][:1]
     others = nulls + [pair for pair in listed if pair[1].literal is None and pair[1].type != NULL]
     if not others:
-        return found
-    return found | _equals_one(c, (subject, c.args[0]), [(choice(), argument) for choice, argument in others])
+        return in_literals
+    return in_literals | _equals_one(c, (subject, c.args[0]), [(choice(), argument) for choice, argument in others])
 
 
 def _equals_one(c: Building, x: Operand, choices: Sequence[Operand]) -> Column:
