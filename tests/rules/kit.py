@@ -72,7 +72,7 @@ def problems_of(folder: Path, operations: str, *, head: str = "", datasets: str 
     (folder / "datasets.yaml").write_text(dedent(datasets))
     body = f"project:\n  id: p\n  name: P\n  input_dataset_id: sales\n{_indent(head, 2)}  operations:\n"
     (folder / "project.yaml").write_text(body + _indent(operations, 4))
-    return check(load_definitions(folder)).problems
+    return list(check(load_definitions(folder)).problems)
 
 
 def _indent(text: str, width: int) -> str:

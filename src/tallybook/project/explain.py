@@ -26,7 +26,7 @@ class Explanation:
 
 
 def explain(text: str, scope: Scope | None = None) -> Explanation:
-    """Parses and checks an expression; raises ValidationError with its problems. Without a scope any column is valid."""
+    """Parses and checks an expression; raises ValidationError with its problems. Without a scope all columns exist."""
     tree = parse(text)
     nodes = list(walk(tree))
     calls = [find_function(_name(node)) for node in nodes if isinstance(node, Call)]
