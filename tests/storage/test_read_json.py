@@ -74,9 +74,9 @@ def test_no_rows_have_all_columns(spark, place, table, text):
         ('[{"id": 2}]', "not exactly one JSON object", "one JSON array"),
         ("{", "not exactly one JSON object", "on one line"),
         ("2", "not exactly one JSON object", "one object on each line"),
-        ('{"id": 2, "id": 3}', "the key 'id' is there twice", "once"),
-        (r'{"id": 2, "\u0069d": 3}', "the key 'id' is there twice", "once"),
-        ('{"no": 2, "id": 3, "no": 4}', "the key 'no' is there twice", "once"),
+        ('{"id": 2, "id": 3}', "the key 'id' twice", "once"),
+        (r'{"id": 2, "\u0069d": 3}', "the key 'id' twice", "once"),
+        ('{"no": 2, "id": 3, "no": 4}', "the key 'no' twice", "once"),
         ('{"ID": 2}', "the key 'ID' is 'id' in other lines", "in the same way"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Delta tables, read and written without a jar: delta-rs has the log, Spark the Parquet files that it names."""
+"""Delta tables, read and written without a jar: delta-rs handles the log, Spark the Parquet files in it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tallybook.storage.stage import Written
 
 
 class Delta(Format):
-    """Delta: a table keeps its versions, and a version is its own fingerprint."""
+    """Delta: a table keeps its versions, so a version identifies the rows."""
 
     type = "delta"
     can = frozenset({Ability.SCAN, Ability.WRITE, Ability.VERSIONS})
@@ -36,7 +36,7 @@ class Delta(Format):
         return write_delta(spark, frame, location, output)
 
     def written_by(self, location: Location, output: Output) -> Location:
-        """The Parquet files in the folder of the output."""
+        """Returns the location of the Parquet files in the folder of the output."""
         files = location.source.model_copy(update={"type": PARQUET.type})
         target = f"{table_root(location)}/{output.name}/*"
         return replace(location, source=files, target=target, version=None)

@@ -1,6 +1,6 @@
-"""Damage in the log of a local Delta table, in plain words.
+"""Finds damage in the log of a local Delta table.
 
-delta-rs answers a broken entry with a trace, and reads an entry that lost its last lines as one with fewer files.
+delta-rs reports a damaged entry with a stack trace, and reads an entry without its last lines as one with fewer files.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 ADDED_ROWS = "tallybook.rows"
-"""How many rows a commit of Tallybook adds, in its `commitInfo`."""
+"""The key in `commitInfo` with the number of rows that a commit of Tallybook adds."""
 
 
 def log_fault(root: str, version: int | None = None) -> str | None:
-    """Says what is wrong with the first damaged entry a version of the table is made of; None if all are whole.
+    """Describes the first damaged entry that a version of the table needs; None if all are intact.
 
-    Without a version, all entries are looked at.
+    Without a version, all entries are checked.
     """
     folder = Path(root, "_delta_log")
     if not folder.is_dir():
@@ -69,9 +69,9 @@ def _entry_fault(file: Path) -> str | None:
 
 
 def _is_complete(info: dict[str, Any], added: list[dict[str, Any]]) -> bool:
-    """False if an entry lists fewer files, or files with fewer rows, than it says it adds.
+    """False if an entry lists fewer files, or files with fewer rows, than its `commitInfo` states.
 
-    Only Tallybook and delta-rs say it in a way that can be relied on.
+    Only Tallybook and delta-rs state it reliably.
     """
     metrics = info.get("operationMetrics")
     files = metrics.get("num_added_files") if isinstance(metrics, dict) else None

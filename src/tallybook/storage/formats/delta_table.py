@@ -1,4 +1,4 @@
-"""Reading Delta tables without a jar: delta-rs reads the log, Spark the Parquet files it names."""
+"""Reads Delta tables without a jar: delta-rs reads the log, Spark the Parquet files in it."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from tallybook.storage.load import with_folder_values
 from tallybook.storage.scan import FILE, NAME, ORIGIN, ROW, START, Field, Scan, local_path, positioned
 
 _READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
-"""What a table may ask of its readers. Deletion vectors and column mapping change what the files' rows mean."""
+"""The features of a table that can be read. Deletion vectors and column mapping change what the rows of a file mean."""
 
 
 def table_root(location: Location) -> str:
-    """The table's folder, in the form both delta-rs and Spark take."""
+    """Returns the table's folder, in a form that both delta-rs and Spark accept."""
     local = local_path(location)
     return location.target.rstrip("/") if local is None else str(Path(local).resolve())
 
 
 def open_table(location: Location) -> DeltaTable | None:
-    """The table at its pinned version, or the latest; None when there is no table, or was none when planned."""
+    """Returns the table at its pinned version, or the latest; None if there is no table, or was none at plan time."""
     if location.version == ABSENT:
         return None
     try:
@@ -49,14 +49,14 @@ def open_table(location: Location) -> DeltaTable | None:
 
 
 def table_schema(table: DeltaTable) -> T.StructType:
-    """The table's columns as Spark types."""
+    """Returns the table's columns as Spark types."""
     return T.StructType.fromJson(json.loads(table.schema().to_json()))
 
 
 def scan_delta(spark: SparkSession, location: Location, fields: Sequence[Field], first: int) -> tuple[Scan, ...]:
-    """The rows of one version; none when there is no table.
+    """Returns the rows of one version; none if there is no table.
 
-    A column a file lacks is NULL: in a Delta table that means it was added later, and the log has the last word.
+    A column that a file lacks is NULL: the log defines the columns, so the column was added after the file.
     """
     table = open_table(location)
     if table is None:
@@ -72,21 +72,21 @@ def scan_delta(spark: SparkSession, location: Location, fields: Sequence[Field],
         raise _damaged(location, fault)
     files = {_absolute(location, action["path"]): action.get("partition") or {} for action in actions}
     _check_files(location, {_absolute(location, action["path"]): action["size_bytes"] for action in actions})
-    here = [f.physical for f in fields if f.physical in schema.names]
+    present = [f.physical for f in fields if f.physical in schema.names]
     stored = T.StructType([field for field in schema.fields if field.name not in partitions])
     frame, urls, origin = _rows(spark, location, stored, tuple(files))
     if partitions:
         of_files = {url: files[path] for url, path in urls.items()}
         frame = with_folder_values(spark, frame, origin[FILE], partitions, of_files)
     ordinals = {url: first + index for index, url in enumerate(sorted(urls))}
-    values = {name: sql.name(name) for name in here}
+    values = {name: sql.name(name) for name in present}
     frame, values = positioned(spark, frame, values | origin, ordinals)
-    types = {name: schema[name].dataType for name in here}
+    types = {name: schema[name].dataType for name in present}
     return (Scan(frame, values, types, frozenset(schema.names), tuple(sorted(urls)), frozenset(partitions)),)
 
 
 def _absolute(location: Location, path: str) -> str:
-    """A file of the log: its path there is encoded and, as a rule, relative to the table."""
+    """Returns the path of a file in the log, where it is encoded and usually relative to the table."""
     decoded = unquote(path)
     return path_of(decoded) if urlsplit(path).scheme else f"{table_root(location)}/{decoded}"
 
@@ -94,7 +94,8 @@ def _absolute(location: Location, path: str) -> str:
 def _rows(
     spark: SparkSession, location: Location, stored: T.StructType, files: Sequence[str]
 ) -> tuple[DataFrame, dict[str, str], dict[str, str]]:
-    """The files' rows, each file's url in Spark's spelling, and what says where a row came from."""
+    """Returns the rows of files, the path of each file by its url as Spark spells it, and SQL for the origin of a
+    row."""
     if not files:
         texts = [T.StructField(name, T.StringType()) for name in (FILE, NAME)]
         origin = [*texts, *(T.StructField(name, T.LongType()) for name in (START, ROW))]
@@ -106,10 +107,10 @@ def _rows(
         urls = {url: path_of(url) for url in input_files(frame)}
     except AnalysisException as error:
         if error_condition(error) == "PATH_NOT_FOUND":
-            raise _gone(location, "a file that its log names does not exist") from error
+            raise _gone(location, "a file in its log does not exist") from error
         raise
     if set(urls.values()) != set(files):
-        raise fail("DataLoadError", f"Spark finds other files than the log of {location} names")
+        raise fail("DataLoadError", f"Spark reads other files than those in the log of {location}")
     return frame, urls, ORIGIN
 
 
@@ -126,26 +127,26 @@ def _refuse_unsupported(location: Location, table: DeltaTable) -> None:
 
 
 def _check_files(location: Location, sizes: Mapping[str, int]) -> None:
-    """Raises a problem if a local file is gone, or has not the size that the log says."""
+    """Raises a problem if a local file is missing, or its size differs from the log."""
     if local_path(location) is None:
         return
     for path, size in sizes.items():
         try:
-            found = Path(path).stat().st_size
+            actual = Path(path).stat().st_size
         except OSError as error:
             if Path(table_root(location)).is_dir():
                 raise _gone(location, f"{path} does not exist") from error
-            return  # the table is seen by Spark alone
-        if found != size:
+            return  # only Spark can read the table
+        if actual != size:
             raise fail(
                 "DataLoadError",
-                f"{path} is damaged: it has {found:,} bytes, and the log of the table says {size:,}",
+                f"{path} is damaged: it has {actual:,} bytes, but {size:,} in the log of the table",
                 hint="replace the file with a good copy, or restore the table from a backup",
             )
 
 
 def _without_version(location: Location) -> RunError:
-    """The problem of a table that does not have the version it should be read at."""
+    """Returns the error for a table that lacks the version to read."""
     assert location.version is not None
     local = local_path(location) is not None
     if local and (fault := log_fault(table_root(location), location.version)):
@@ -153,18 +154,18 @@ def _without_version(location: Location) -> RunError:
     try:
         newest = DeltaTable(table_root(location), storage_options=delta_options(location)).version()
     except (DeltaError, OSError):
-        return _gone(location, "there is no such table any more")
+        return _gone(location, "the table no longer exists")
     if newest < location.version:
         return _gone(location, f"the newest version of the table is {newest}")
     return _gone(location, "log entries of that version were removed")
 
 
 def _unreadable(location: Location, error: Exception) -> RunError:
-    """The problem of a log that delta-rs cannot read."""
+    """Returns the error for a log that delta-rs cannot read."""
     if "Unsupported" in str(error):
         return fail(
             "SchemaMismatch",
-            f"{location} uses features of Delta that cannot be read",
+            f"{location} uses Delta features that cannot be read",
             hint="read it as a spark_catalog table where Spark has Delta itself",
         )
     fault = log_fault(table_root(location)) if local_path(location) is not None else None
@@ -182,6 +183,6 @@ def _damaged(location: Location, fault: str) -> RunError:
 def _gone(location: Location, reason: str) -> RunError:
     return fail(
         "DataNotFound",
-        f"{location} cannot be read any more: {reason}",
-        hint="a cleanup of the table removed files or log entries of the version",
+        f"{location} can no longer be read: {reason}",
+        hint="a cleanup of the table may have removed files or log entries of the version; restore them from a backup",
     )

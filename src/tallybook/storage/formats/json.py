@@ -20,8 +20,8 @@ from tallybook.storage.scan import FILE, ORIGIN, START, Field, Scan, quoted
 
 _BROKEN, _NO_KEY = map(sql.internal, ("broken", "no key"))
 _OPTIONS = {"columnNameOfCorruptRecord": _BROKEN, **STRICT}
-"""How Spark is told to read JSON. No encoding: UTF-8 is the default, and only then does Spark hand out the digits of a
-number as they are written, where it would otherwise go through a double."""
+"""The options with which Spark reads JSON. They have no encoding: UTF-8 is the default, and with an explicit encoding
+Spark would convert numbers to doubles instead of keeping their digits."""
 
 
 class Json(PlainFiles):
@@ -38,7 +38,7 @@ class Json(PlainFiles):
         return _OPTIONS
 
     def write_options(self, location: Location) -> Options:
-        """NULLs are written, so that each row names every column."""
+        """Returns options that write NULLs, so that each row has every column."""
         return {**EXACT_PATH, **TEXT_OPTIONS, "ignoreNullFields": False}
 
 
@@ -46,7 +46,7 @@ JSON = register(Json())
 
 
 def _scan(spark: SparkSession, location: Location, fields: Sequence[Field]) -> tuple[Scan, ...]:
-    """The rows at a location as one Scan; none if there are no files.
+    """Returns the rows at a location as one Scan; none if there are no files.
 
     A column is missing only if no row has its key. Files without rows have all columns.
     """
@@ -64,7 +64,7 @@ def _scan(spark: SparkSession, location: Location, fields: Sequence[Field]) -> t
     check_names(location, [*own, *in_folders])
     both = {name: sql.internal(f"folder of {name}") for name in own if name in in_folders} if keys else {}
     columns = T.StructType(texts([*(own or [_NO_KEY]), _BROKEN]))
-    if both:  # Spark would give the value of the folder and drop the one of the row
+    if both:  # Spark would use the value of the folder and drop the one in the row
         names = [both.get(name, name) for name in in_folders]
         values = {
             file: dict(zip(names, folder_values(location, path_of(file)).values(), strict=True)) for file in files
@@ -73,9 +73,20 @@ def _scan(spark: SparkSession, location: Location, fields: Sequence[Field]) -> t
         frame = with_folder_values(spark, rows, ORIGIN[FILE], names, values)
     else:
         frame, _ = load(spark, location, "json", columns, _OPTIONS, None if whole else list(map(path_of, files)))
-    here = {name: sql.name(name) for name in wanted if name in own or name in in_folders}
+    present = {name: sql.name(name) for name in wanted if name in own or name in in_folders}
     origin = {FILE: ORIGIN[FILE], START: ORIGIN[START], _BROKEN: broken_row(_BROKEN, columns.names[0])}
     folders = {folder: sql.name(folder) for folder in both.values()}
-    types = dict.fromkeys(here, T.StringType())
-    known = frozenset(keys or own).union(in_folders)
-    return (Scan(frame, here | folders | origin, types, known, files, frozenset(here), quoted(_BROKEN), folders=both),)
+    types = dict.fromkeys(present, T.StringType())
+    column_names = frozenset(keys or own).union(in_folders)
+    return (
+        Scan(
+            frame,
+            present | folders | origin,
+            types,
+            column_names,
+            files,
+            frozenset(present),
+            quoted(_BROKEN),
+            folders=both,
+        ),
+    )

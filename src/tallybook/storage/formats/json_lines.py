@@ -1,8 +1,8 @@
-"""Which keys the lines of JSON files have, and whether each line is exactly one object.
+"""Finds the keys in the lines of JSON files, and checks that each line is exactly one object.
 
-Spark's reader takes the first object of a line and drops the rest, takes the last of two values for one key, and finds
-nothing under `i` where a row says `I`. All of that is an error here. Ordinary lines are recognised by their list of
-keys and their only closing brace; other lines are parsed once more.
+Spark's reader takes the first object of a line and drops the rest, takes the last of two values for one key, and does
+not find `i` in a row with `I`. All of that is an error here. Ordinary lines are recognised by their list of keys and
+their only closing brace; other lines are parsed once more.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tallybook.storage.files import path_of, reader_paths
 from tallybook.storage.scan import FILE, ORIGIN, START
 
 STRICT = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
-"""Spark takes quotes and numbers that JSON does not have, unless it is told not to."""
+"""Options that make Spark refuse quotes and numbers that are not JSON."""
 _SAMPLE = 1000
 _USUAL = 20
-"""So many different lists of keys are usual; lines with other keys are looked at more closely."""
+"""The number of different lists of keys that are usual; lines with other keys are parsed once more."""
 _SHOWN, _SHOWN_CHARACTERS = 5, 200
 _END = sql.internal("end")
 _NOT_BLANK = "btrim(value, ' ' || chr(9)) <> ''"
-"""True for lines that are more than white space. Spark skips the others, too."""
+"""True for lines that are not blank. Spark also skips blank lines."""
 
 
 def find_keys(reader: DataFrameReader, paths: Sequence[str], wanted: Sequence[str]) -> set[str] | None:
@@ -41,22 +41,22 @@ def find_keys(reader: DataFrameReader, paths: Sequence[str], wanted: Sequence[st
     sample = lines.select("keys", "single").limit(_SAMPLE).collect()
     if not sample:
         return None
-    found = {key for row in sample for key in row["keys"] or ()}
+    all_keys = {key for row in sample for key in row["keys"] or ()}
     lists = dict.fromkeys(tuple(row["keys"]) for row in sample if row["keys"] is not None)
     usual = [keys for keys in lists if len(set(keys)) == len(keys) and not _other_case(wanted, keys)][:_USUAL]
     if len(sample) < _SAMPLE and all(row["single"] and tuple(row["keys"] or ()) in usual for row in sample):
-        return found
+        return all_keys
     unusual = _examined(lines.where(~_is_one_of(usual)), wanted)
     kinds = unusual.select("fault", "exact", "folded").distinct().collect()
-    found |= {key for kind in kinds for key in kind["exact"] or ()}
-    mixed = [name for name in wanted if name in found and any(_lacks(kind, name) for kind in kinds)]
+    all_keys |= {key for kind in kinds for key in kind["exact"] or ()}
+    mixed = [name for name in wanted if name in all_keys and any(_lacks(kind, name) for kind in kinds)]
     if mixed or any(kind["fault"] for kind in kinds):
         raise _report(reader, unusual, wanted, mixed)
-    return found
+    return all_keys
 
 
 def _lines(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
-    """The lines of files with their keys. A line is `single` if its first closing brace is the end of it: nothing can
+    """Returns the lines of files with their keys. A line is `single` if its first closing brace is its end: nothing can
     follow the object then."""
     text = reader.option("recursiveFileLookup", "true").text(list(paths))
     return text.selectExpr(
@@ -69,7 +69,7 @@ def _lines(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
 
 
 def _is_one_of(usual: Sequence[Sequence[str]]) -> Column:
-    """True for a line with a usual list of keys and nothing after its object."""
+    """Returns a condition that is true for a line with a usual list of keys and nothing after its object."""
     same = (F.col("keys") == _texts(keys) for keys in usual)
     return F.coalesce(F.col("single") & reduce(lambda a, b: a | b, same, F.lit(False)), F.lit(False))
 
@@ -103,7 +103,7 @@ def _examined(lines: DataFrame, wanted: Sequence[str]) -> DataFrame:
 
 
 def _other_case(wanted: Sequence[str], keys: Sequence[str]) -> list[str]:
-    """The wanted names that are among the keys only in another case."""
+    """Returns the wanted names that are among the keys only in another case."""
     folded = {key.lower() for key in keys}
     return [name for name in wanted if name not in keys and name.lower() in folded]
 
@@ -113,7 +113,7 @@ def _lacks(kind: Row, name: str) -> bool:
 
 
 def _report(reader: DataFrameReader, unusual: DataFrame, wanted: Sequence[str], mixed: Sequence[str]) -> RunError:
-    """The error that names the first bad lines of the first bad file, with their numbers."""
+    """Returns the error that lists the first bad lines of the first bad file, with their numbers."""
     is_bad = F.col("fault").isNotNull()
     for name in mixed:
         is_bad = is_bad | (F.array_contains("folded", name.lower()) & ~F.array_contains("exact", name))
@@ -121,16 +121,16 @@ def _report(reader: DataFrameReader, unusual: DataFrame, wanted: Sequence[str], 
     numbered = _lines(reader, reader_paths([file])).withColumn("line", F.row_number().over(Window.orderBy("at")))
     not_blank = _examined(numbered.where(_NOT_BLANK), wanted)
     lines = not_blank.where(is_bad).orderBy("line").limit(_SHOWN).collect()
-    listed = "; ".join(f"{path_of(file)} line {line['line']}: {_said(line, mixed)}" for line in lines)
+    listed = "; ".join(f"{path_of(file)} line {line['line']}: {_describe(line, mixed)}" for line in lines)
     return fail("DataLoadError", listed, hint=_hint(lines[0]))
 
 
-def _said(line: Row, mixed: Sequence[str]) -> str:
+def _describe(line: Row, mixed: Sequence[str]) -> str:
     if line["fault"] == "not one":
         return f"'{line['value'][:_SHOWN_CHARACTERS]}' is not exactly one JSON object"
     if line["fault"] == "twice":
         [(twice, _)] = Counter(line["keys"]).most_common(1)
-        return f"the key '{twice}' is there twice"
+        return f"the line has the key '{twice}' twice"
     name = _other_case(mixed, line["keys"])[0]
     key = next(key for key in line["keys"] if key.lower() == name.lower())
     return f"the key '{key}' is '{name}' in other lines"
@@ -138,9 +138,9 @@ def _said(line: Row, mixed: Sequence[str]) -> str:
 
 def _hint(line: Row) -> str:
     if line["fault"] == "twice":
-        return "give each key once"
+        return "write each key once"
     if line["fault"] is None:
-        return "write the key in the same way everywhere"
+        return "spell the key the same way in every line"
     text = line["value"].strip()
     if text.startswith("["):
         return "the file seems to be one JSON array; write one object on each line, without brackets and commas between"

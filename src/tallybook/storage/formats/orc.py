@@ -15,7 +15,7 @@ from tallybook.storage.formats.orc_footer import SIGNATURE, check_time_zone, exa
 
 
 class Orc(ColumnarFiles):
-    """ORC: Spark does not say the index of a row, and counts timestamps in the time zone of Java."""
+    """ORC: Spark has no row index for it, and reads timestamps in the time zone of Java."""
 
     type = "orc"
     signature = SIGNATURE

@@ -1,10 +1,10 @@
-"""Dates and timestamps in ORC files: what a file itself says about its columns, and what Spark cannot write exactly.
+"""Reads what an ORC file states about its columns, and finds dates and timestamps that Spark cannot write exactly.
 
-Spark takes every old date for a Julian one, whatever calendar the file uses, and drops digits of timestamps below a
-microsecond. As text it reads both exactly, though slower. So columns whose statistics show only recent dates are read
-as they are, the others as text.
+Spark reads every old date as a Julian one, even if the file uses another calendar, and drops digits of timestamps below
+a microsecond. As text it reads both exactly, but more slowly. So columns whose statistics show only recent dates are
+read as dates, the others as text.
 
-PyArrow hands out the tail of a file as a Protocol Buffers message, not the facts in it that are needed here.
+PyArrow returns the tail of a file as a Protocol Buffers message, and has no functions for the fields needed here.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
     "Days": {"minimum": (1, "sint64"), "maximum": (2, "sint64")},
     "Millis": {"minimum": (3, "sint64"), "maximum": (4, "sint64")},
 }
-"""The messages of the ORC specification, as far as they are used: number and type of each field."""
+"""The messages and fields of the ORC specification that are used here: number and type of each field."""
 _MAGIC = b"ORC"
 _PROLEPTIC_OPTIONS = (("orc.proleptic.gregorian", "true"), ("orc.proleptic.gregorian.default", "true"))
 
@@ -98,27 +98,27 @@ SIGNATURE = Signature("ORC", ".orc", _MAGIC, lambda last: _MAGIC in last, _read)
 
 
 def orc_reading(path: str, wanted: Iterable[str]) -> FileReading:
-    """Returns how the wanted columns of a local file are read; DataLoadError if its tail cannot be read."""
+    """Returns how to read the wanted columns of a local file. Raises DataLoadError if its tail cannot be read."""
     try:
         tail = _Tail(_file_tail().FromString(orc.ORCFile(path).reader.serialized_file_tail()).footer)
         names = tail.names
     except (pa.ArrowException, OSError, DecodeError) as error:
         raise unreadable(SIGNATURE, path) from error
-    asked = wanted_columns(path, names, wanted)
-    if quoted_names := [name for name in asked if "`" in name]:
+    present = wanted_columns(path, names, wanted)
+    if quoted_names := [name for name in present if "`" in name]:
         message = (
             f"column '{quoted_names[0]}' of {path} cannot be read: Spark loses an ORC column with a '`' in its name"
         )
         raise fail("SchemaMismatch", message, hint="rename the column in the data")
-    # Files of old Hive versions have no real names; Spark then goes by position, so it must be told all columns.
-    listed = names if all(name.startswith("_col") for name in names) else asked
+    # Files of old Hive versions have no real names; Spark then reads by position and needs all columns.
+    listed = names if all(name.startswith("_col") for name in names) else present
     readings = tuple((name, tail.reading(name)) for name in listed)
     options = _PROLEPTIC_OPTIONS if tail.calendar == _PROLEPTIC else ()
     return FileReading(readings, options, frozenset(names))
 
 
 def remote_reading(type: T.DataType, name: str) -> ColumnReading:
-    """How a column is read from a file whose tail cannot be seen: nothing is known about its writer."""
+    """Returns how to read a column of a file whose tail cannot be read, so that its writer is not known."""
     match type:
         case T.DateType():
             return _date(name, known=False)
@@ -128,20 +128,20 @@ def remote_reading(type: T.DataType, name: str) -> ColumnReading:
 
 
 def check_time_zone(spark: SparkSession, problem: str, what: str) -> None:
-    """Raises a problem if Java runs in another time zone than UTC: ORC timestamps are counted in that zone."""
+    """Raises a problem if Java does not run in UTC, because Spark reads ORC timestamps in the time zone of Java."""
     zone = spark.range(1).selectExpr("java_method('java.time.ZoneId', 'systemDefault')").collect()[0][0]
     if zone not in ("UTC", "Etc/UTC", "GMT", "Z"):
         raise fail(
             problem,
-            f"{what}: ORC files need Java to run in UTC for their timestamps, and it runs in {zone}",
+            f"{what}: timestamps in ORC files need Java to run in UTC, but it runs in {zone}",
             hint="start Spark with -Duser.timezone=UTC for the driver and the executors",
         )
 
 
 def exact_in_orc(frame: DataFrame) -> DataFrame:
-    """The rows, of which one with a value that Spark would change in an ORC file fails the job.
+    """Returns the rows; the job fails on a value that Spark would change in an ORC file.
 
-    The days between the calendars are moved to 1582-10-15. Close to 1970 a fraction of a second is ambiguous, see
+    Spark moves the days between the calendars to 1582-10-15. Close to 1970 a fraction of a second is ambiguous, see
     `_timestamp`; readers refuse the same values.
     """
     between = "{} BETWEEN {} '1582-10-05{}' AND {} '1582-10-14{}'"
@@ -168,18 +168,19 @@ def exact_in_orc(frame: DataFrame) -> DataFrame:
 
 
 def _date(name: str, *, known: bool) -> ColumnReading:
-    """A date as text. In an unknown calendar only days that are the same in both can be trusted."""
+    """Returns how to read a date as text. If the calendar is not known, only days that are the same in both calendars
+    can be trusted."""
     column = sql.name(name)
     old = None if known else (f"{column} < '1582-10-15'", UNKNOWN_CALENDAR)
     return ColumnReading(T.DateType(), T.StringType(), doubt=first_doubt(old))
 
 
 def _timestamp(name: str, *, zoned: bool, known: bool, writer: int | None) -> ColumnReading:
-    """A timestamp as text.
+    """Returns how to read a timestamp as text.
 
-    The library for C++ stores a fraction of a second before 1970 in a way that the one for Java misreads. The library
-    for Java stores the last second before 1970 (of the writer's time zone) like the first one after it, if it has
-    at least a millisecond.
+    The C++ library stores a fraction of a second before 1970 in a way that the Java library misreads. The Java library
+    stores the last second before 1970 (in the writer's time zone) like the first second after it, if the fraction is at
+    least a millisecond.
     """
     column = sql.name(name)
     before_1970 = (f"{column} < '1970' AND {column} LIKE '%.%'", "it is before 1970 and has a fraction of a second")
@@ -214,13 +215,13 @@ class _Tail:
 
     @cached_property
     def calendar(self) -> int | None:
-        """The calendar of old dates. If the file does not say it: Spark before version 3 used the Julian one, and the
-        library for C++ knows only the proleptic one."""
+        """The calendar of old dates. If the file does not state it, Spark used the Julian one (before version 3), and
+        the C++ library the proleptic one."""
         inferred = _JULIAN if self._by_spark else _PROLEPTIC if self.footer.writer == _CPP else None
         return self.footer.calendar or inferred
 
     def reading(self, name: str) -> ColumnReading:
-        """How a column of the row is read."""
+        """Returns how to read a column of the row."""
         index = self.footer.types[0].subtypes[self.names.index(name)]
         kind, type = self.footer.types[index].kind, self._type(index)
         known = self.calendar is not None
@@ -239,36 +240,36 @@ class _Tail:
         return ColumnReading(type)
 
     def _bounds(self, index: int, kind: str) -> tuple[float, float]:
-        """The smallest and largest value of a column by its statistics; infinite if they are unknown."""
+        """Returns the smallest and largest value of a column by its statistics; infinite if they are not known."""
         unknown, none = (float("-inf"), float("inf")), (float("inf"), float("-inf"))
         if index >= len(self.footer.statistics):
             return unknown
-        found = self.footer.statistics[index]
-        if found.HasField("numberOfValues") and found.numberOfValues == 0:
+        statistics = self.footer.statistics[index]
+        if statistics.HasField("numberOfValues") and statistics.numberOfValues == 0:
             return none
-        bounds = getattr(found, kind)
+        bounds = getattr(statistics, kind)
         return (
             (bounds.minimum, bounds.maximum) if bounds.HasField("minimum") and bounds.HasField("maximum") else unknown
         )
 
     def _type(self, index: int) -> T.DataType:
-        found = self.footer.types[index]
-        inner = [self._type(sub) for sub in found.subtypes]
-        noted = next((item.value.decode() for item in found.attributes if item.name == "spark.sql.catalyst.type"), "")
-        match found.kind:
+        column = self.footer.types[index]
+        inner = [self._type(sub) for sub in column.subtypes]
+        noted = next((item.value.decode() for item in column.attributes if item.name == "spark.sql.catalyst.type"), "")
+        match column.kind:
             case 10:
                 return T.ArrayType(inner[0])
             case 11:
                 return T.MapType(inner[0], inner[1])
             case 12:
-                return T.StructType([T.StructField(n, t) for n, t in zip(found.fieldNames, inner, strict=True)])
+                return T.StructType([T.StructField(n, t) for n, t in zip(column.fieldNames, inner, strict=True)])
             case 13:
                 return UnreadableType("union")
             case 14:
-                return T.DecimalType(found.precision, found.scale)
+                return T.DecimalType(column.precision, column.scale)
             case 2 | 3 | 4 if noted:  # Spark stores types that ORC does not have as whole numbers
                 return T.TimestampNTZType() if noted == "timestamp_ntz" else UnreadableType(noted)
-        return _TYPES[found.kind]
+        return _TYPES[column.kind]
 
 
 @cache

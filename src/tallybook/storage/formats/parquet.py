@@ -19,12 +19,12 @@ from tallybook.storage.stage import StagedFile
 
 
 class Parquet(ColumnarFiles):
-    """Parquet: the rows of a file have an index, so positions are the same on every read."""
+    """Parquet: rows have an index in their file, so positions are the same on every read."""
 
     type = "parquet"
     signature = SIGNATURE
     remote_options = (("datetimeRebaseMode", "EXCEPTION"), ("int96RebaseMode", "EXCEPTION"))
-    """Spark refuses old dates if it does not find their calendar in the footer."""
+    """With them Spark refuses old dates if the footer does not state their calendar."""
 
     def local_reading(self, path: str, wanted: Iterable[str]) -> FileReading:
         return parquet_reading(path, wanted)
@@ -36,7 +36,7 @@ class Parquet(ColumnarFiles):
         return positioned(spark, opened.frame, values | ORIGIN, of_files)
 
     def write_options(self, location: Location) -> Options:
-        """Timestamps are microseconds in UTC, not INT96."""
+        """Returns options that write timestamps as microseconds in UTC, not as INT96."""
         return {
             "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
             "spark.sql.parquet.writeLegacyFormat": "false",
@@ -45,7 +45,7 @@ class Parquet(ColumnarFiles):
     def staged_files(
         self, spark: SparkSession, frame: DataFrame, location: Location, path: str
     ) -> tuple[StagedFile, ...]:
-        """Counted in footers if this process can see the folder and it has rows, otherwise by Spark."""
+        """Counts rows in the footers if this process can read the folder and it has rows, otherwise with Spark."""
         folder = Path(path.removeprefix("file:"))
         files = sorted(folder.glob("[!._]*.parquet")) if folder.is_dir() else []
         rows_of = ((file, pq.read_metadata(file).num_rows) for file in files)

@@ -1,6 +1,6 @@
-"""What a Parquet file itself says about its columns: their types, the calendar of dates, the digits of timestamps.
+"""Reads what a Parquet file states about its columns: their types, the calendar of dates, the digits of timestamps.
 
-The schema that Spark writes into a footer is not used: tools that change a file copy it along unchanged.
+The schema that Spark writes into a footer is not used, because tools that change a file copy it unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DAYS = -719162, 2932896
 """0001-01-01 and 9999-12-31 in days since 1970."""
 _DAY_1900 = -25567
 _TICKS_OF_DAY = {"milliseconds": 86_400_000, "microseconds": 86_400_000_000}
-_UNKNOWN_CLOCK = "the file does not say how it counts times before 1900"
+_UNKNOWN_CLOCK = "the file does not say which calendar and time zone it uses for times before 1900"
 _SIGNED = {8: T.ByteType(), 16: T.ShortType(), 32: T.IntegerType(), 64: T.LongType()}
 _UNSIGNED = {8: T.ShortType(), 16: T.IntegerType(), 32: T.LongType(), 64: T.DecimalType(20, 0)}
 _WITHOUT_ANNOTATION: dict[str, T.DataType] = {
@@ -58,7 +58,7 @@ SIGNATURE = Signature("Parquet", ".parquet", _MAGIC, lambda last: last.endswith(
 
 
 def parquet_reading(path: str, wanted: Iterable[str]) -> FileReading:
-    """Returns how the wanted columns of a local file are read; DataLoadError if its footer cannot be read."""
+    """Returns how to read the wanted columns of a local file. Raises DataLoadError if its footer cannot be read."""
     try:
         footer = pq.read_metadata(path)
         fields = {field.name: str(field.type) for field in footer.schema.to_arrow_schema()}
@@ -85,21 +85,21 @@ def never_blank(path: str, column: str) -> bool:
         return False
     statistics = (footer.row_group(group).column(index).statistics for group in range(footer.num_row_groups))
     return all(
-        each is not None
-        and each.has_null_count
-        and each.null_count == 0
-        and each.has_min_max
-        and each.min_raw[:1] > b" "
-        for each in statistics
+        chunk is not None
+        and chunk.has_null_count
+        and chunk.null_count == 0
+        and chunk.has_min_max
+        and chunk.min_raw[:1] > b" "
+        for chunk in statistics
     )
 
 
 @dataclass(frozen=True)
 class _Writer:
-    """What a footer says about old dates and times.
+    """What a footer states about old dates and times.
 
-    Spark before version 3 and old versions of Hive counted days before 1582-10-15 in the Julian calendar. Spark itself
-    reads its own files right, because it says in them what it did. Other programs in Java may say nothing.
+    Spark before version 3 and old versions of Hive used the Julian calendar for days before 1582-10-15. Spark reads its
+    own files correctly, because they state the calendar. Files of other Java programs may not state it.
     """
 
     knows_days: bool
@@ -107,20 +107,22 @@ class _Writer:
     knows_times: bool
     """True if the calendar and the clock of timestamps are known."""
     in_spark: bool
-    """True if Spark wrote the file, whose timestamps have no more digits than microseconds."""
+    """True if Spark wrote the file, so that its timestamps have no digits beyond microseconds."""
     julian: bool = False
-    """True if Spark must be told that dates are Julian; Spark finds that out by itself in files of its own."""
+    """True if Spark needs an option for Julian dates; in its own files it finds that out by itself."""
 
     @classmethod
     def of(cls, footer: pq.FileMetaData) -> _Writer:
-        said = footer.metadata or {}
+        metadata = footer.metadata or {}
         in_java = (footer.created_by or "").startswith("parquet-mr")
-        spark = said.get(b"org.apache.spark.version")
+        spark = metadata.get(b"org.apache.spark.version")
         if spark is not None:
-            legacy = int(spark.split(b".")[0]) < 3 or any(key.startswith(b"org.apache.spark.legacy") for key in said)
-            known = in_java or not legacy  # others copy what Spark said, whatever they write
-            return cls(known, known and (not legacy or b"org.apache.spark.timeZone" in said), in_java)
-        proleptic = said.get(b"writer.date.proleptic")  # Hive
+            legacy = int(spark.split(b".")[0]) < 3 or any(
+                key.startswith(b"org.apache.spark.legacy") for key in metadata
+            )
+            known = in_java or not legacy  # other tools copy the metadata of Spark unchanged
+            return cls(known, known and (not legacy or b"org.apache.spark.timeZone" in metadata), in_java)
+        proleptic = metadata.get(b"writer.date.proleptic")  # Hive
         if proleptic is not None:
             return cls(True, proleptic == b"true", False, julian=proleptic != b"true")
         return cls(not in_java, not in_java, False)
@@ -172,7 +174,7 @@ class _Column:
         type: T.DataType = T.TimestampType() if zoned else T.TimestampNTZType()
         column = sql.name(name)
         if unit == "nanoseconds":
-            doubt = first_doubt((f"{column} % 1000 != 0", "it has more digits than microseconds"))
+            doubt = first_doubt((f"{column} % 1000 != 0", "it has digits beyond microseconds"))
             return ColumnReading(T.TimestampType(), T.LongType(), f"timestamp_micros({column} div 1000)", doubt)
         if unit is None:
             self._check_int96(name)
@@ -189,25 +191,26 @@ class _Column:
 
     @property
     def _bounds(self) -> tuple[int, int] | None:
-        """The smallest and the largest value; the first above the second if there are no values, None if unknown."""
+        """The smallest and the largest value; the first is above the second if there are no values. None if not
+        known."""
         low, high = 1, 0
         for group in range(self.footer.num_row_groups):
             chunk = self.footer.row_group(group).column(self.index)
-            found = chunk.statistics
-            if found is None or not (
-                found.has_min_max or (found.has_null_count and found.null_count == chunk.num_values)
+            statistics = chunk.statistics
+            if statistics is None or not (
+                statistics.has_min_max or (statistics.has_null_count and statistics.null_count == chunk.num_values)
             ):
                 return None
-            if found.has_min_max:
-                first, last = found.min_raw, found.max_raw
+            if statistics.has_min_max:
+                first, last = statistics.min_raw, statistics.max_raw
                 low, high = (first, last) if low > high else (min(low, first), max(high, last))
         return low, high
 
     def _check_int96(self, name: str) -> None:
-        """Raises DataLoadError if a timestamp of the old format has digits that Spark would drop.
+        """Raises DataLoadError if an INT96 timestamp has digits that Spark would drop.
 
-        The format has nanoseconds and Spark reads microseconds; only Spark itself is known to write no more. There is
-        no statistic of such a column, so it is read here once.
+        INT96 has nanoseconds and Spark reads microseconds; only Spark is known to write no more than those. Such a
+        column has no statistics, so it is read here once.
         """
         if self.writer.in_spark:
             return
@@ -220,13 +223,13 @@ class _Column:
         if pc.any(pc.and_(in_range, pc.not_equal(digits, 0))).as_py():
             raise fail(
                 "DataLoadError",
-                f"column '{name}' of {self.path} has timestamps with more digits than microseconds",
+                f"column '{name}' of {self.path} has timestamps with digits beyond microseconds",
                 hint="write the file with timestamps in microseconds",
             )
 
 
 def _reaches(bounds: tuple[int, int] | None, below: int, above: int | None = None) -> bool:
-    """True if there may be values below or above what is given."""
+    """True if there may be values below or above the limits."""
     if bounds is None:
         return True
     low, high = bounds
@@ -234,7 +237,7 @@ def _reaches(bounds: tuple[int, int] | None, below: int, above: int | None = Non
 
 
 def _plain_type(leaf: Any, kind: str, annotation: dict[str, Any]) -> T.DataType:
-    """The Spark type of a column that is neither a date nor a timestamp."""
+    """Returns the Spark type of a column that is neither a date nor a timestamp."""
     match kind:
         case "INT":
             return (_SIGNED if annotation["isSigned"] else _UNSIGNED)[annotation["bitWidth"]]

@@ -1,4 +1,4 @@
-"""What the formats of plain files share: an output is staged next to its target, then published in one step."""
+"""The base of the formats of plain files: an output is staged next to its target, then published in one step."""
 
 from __future__ import annotations
 
@@ -27,48 +27,49 @@ Options = Mapping[str, str | bool]
 EXACT_PATH: Options = {
     "spark.sql.sources.outputCommitterClass": "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter",
 }
-"""Makes Spark hand the committer its path. Otherwise the path goes through a setting of Hadoop's, where `${...}` is
-replaced: the folder would be named after an environment variable. Spark does so for Parquet by itself."""
+"""Makes Spark pass the path to the committer directly. Otherwise it passes the path in a setting of Hadoop, which
+replaces `${...}`, so that the folder would be named after an environment variable. For Parquet, Spark does so by
+itself."""
 TEXT_OPTIONS: Options = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timeZone": "UTC",
     "encoding": "UTF-8",
 }
-"""How Spark writes text: a timestamp keeps its microseconds, which Spark cuts unless told."""
+"""Options for text formats. Timestamps keep their microseconds, which Spark cuts by default."""
 
 
 class PlainFiles(Format):
-    """A format of files that are read and replaced as a whole. Its `type` is Spark's name of the format, too."""
+    """A format of files that are read and replaced as a whole. Its `type` is also Spark's name of the format."""
 
     can = frozenset({Ability.SCAN, Ability.WRITE, Ability.FINGERPRINT})
 
     names_columns: ClassVar[bool] = False
-    """True if every row names its columns, so that rows with other columns can be added."""
+    """True if every row has the names of its columns, so that rows with other columns can be added."""
     inexact: ClassVar[str] = "such a file"
-    """How a message names files that cannot hold a value."""
+    """The name of the format in a message about a value that it cannot hold."""
     inexact_hint: ClassVar[str] = "write Parquet or Delta instead"
 
     def prepared(self, spark: SparkSession, frame: DataFrame, location: Location) -> DataFrame:
-        """The rows in the form that Spark writes without changing a value."""
+        """Returns the rows in a form that Spark writes without changing a value."""
         return frame
 
     def write_options(self, location: Location) -> Options:
-        """Options of Spark's writer, with which other readers see the same values."""
+        """Returns options of Spark's writer, with which other readers read the same values."""
         return EXACT_PATH
 
     def read_options(self, location: Location) -> Options:
-        """Options of Spark's reader for files that an output has written."""
+        """Returns options of Spark's reader for files that an output has written."""
         return {}
 
     def staged_files(
         self, spark: SparkSession, frame: DataFrame, location: Location, path: str
     ) -> tuple[StagedFile, ...]:
-        """The files of a staged folder that have rows."""
+        """Returns the files of a staged folder that have rows."""
         return count_staged_files(self, spark, frame, location, path)
 
-    def same_columns(self, location: Location, there: T.StructType, here: T.StructType) -> bool:
-        """True if rows can be added to files; their columns are `there`, those of the rows `here`."""
-        return {f.name: f.dataType for f in there.fields} == {f.name: f.dataType for f in here.fields}
+    def same_columns(self, location: Location, existing: T.StructType, new: T.StructType) -> bool:
+        """True if rows with the columns `new` can be added to files with the columns `existing`."""
+        return {f.name: f.dataType for f in existing.fields} == {f.name: f.dataType for f in new.fields}
 
     def check_destination(self, location: Location, output: Output) -> None:
         check_files(location, output)
@@ -77,7 +78,7 @@ class PlainFiles(Format):
         return write_files(self, spark, frame, location, output)
 
     def written_by(self, location: Location, output: Output) -> Location:
-        """The files of the folder whose names carry the output's name."""
+        """Returns the location of the files whose names begin with the output's name."""
         return replace(location, target=f"{location.target.rstrip('/')}/{output.name}-*")
 
     def has_written(self, location: Location, output: Output) -> bool | None:
@@ -94,12 +95,12 @@ class PlainFiles(Format):
         return areas_read(reader_path(location))
 
     def where(self, location: Location, scan: Scan) -> str:
-        """One file, because the files of a scan have the same columns."""
+        """Returns one file, because the files of a scan have the same columns."""
         return path_of(scan.files[0]) if scan.files else str(location)
 
 
 def _file_states(spark: SparkSession, location: Location) -> list[Json]:
-    """Name, size and time of every file of a location, sorted by name."""
+    """Returns name, size and time of every file of a location, sorted by name."""
     local = local_files(location)
     if local is not None:
         return list(filter(None, map(_state, local)))
@@ -114,13 +115,13 @@ def _file_states(spark: SparkSession, location: Location) -> list[Json]:
 
 
 def _local_size(location: Location) -> int | None:
-    """The bytes of all files of a location; None if they are not on this machine, or the location is a pattern."""
+    """Returns the size in bytes of all files of a location; None if it is a pattern or not on this machine."""
     local = local_files(location)
     return None if local is None else sum(state["size"] for state in filter(None, map(_state, local)))
 
 
 def _state(file: Path) -> Json | None:
-    """The state of a file; None if it has gone since it was listed."""
+    """Returns the state of a file; None if it was removed after it was listed."""
     try:
         status = file.stat()
     except FileNotFoundError:

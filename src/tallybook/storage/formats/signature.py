@@ -1,4 +1,4 @@
-"""How the data files of a columnar format are recognised, and what is wrong with a file that cannot be read."""
+"""Recognises the data files of a columnar format, and explains what is wrong with a file that cannot be read."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _BAD_FOOTER = "its footer is damaged"
 
 @dataclass(frozen=True)
 class Signature:
-    """What the files of a columnar format begin and end with."""
+    """The first and last bytes of the files of a columnar format."""
 
     name: str
-    """The format as messages name it."""
+    """The name of the format in messages."""
     suffix: str
     magic: bytes
     """The first bytes of a file."""
     is_end: Callable[[bytes], bool]
-    """True if the last bytes of a file are those of a whole one."""
+    """True if the last bytes of a file are those of a complete file."""
     read: Callable[[Path], None]
     """Reads a file to its end with PyArrow, which raises an error if the file is damaged."""
     encrypted: bytes | None = None
-    """What an encrypted file begins or ends with."""
+    """The first or last bytes of an encrypted file."""
 
     def fault(self, path: str) -> str:
-        """Says what the first and last bytes of a file show."""
+        """Describes what is wrong with a file, by its first and last bytes."""
         try:
             size = Path(path).stat().st_size
             with Path(path).open("rb") as file:
@@ -44,23 +44,23 @@ class Signature:
         if self.encrypted and (first.startswith(self.encrypted) or last.endswith(self.encrypted)):
             return "it is encrypted"
         if not first.startswith(self.magic):
-            return "it contains text" if _is_text(first) else "it is a file of another kind"
+            return "it contains text" if _is_text(first) else "it is a file of another format"
         if not self.is_end(last):
-            return "its end is missing, so it was written or copied only in part"
+            return "its end is missing; it was written or copied only in part"
         return _BAD_FOOTER
 
 
 def unreadable(signature: Signature, path: str) -> RunError:
-    """The error for a file whose footer cannot be read."""
+    """Returns the error for a file whose footer cannot be read."""
     message = f"{path} is not a readable {signature.name} file: {signature.fault(path)}"
     return fail("DataLoadError", message, hint=_HINT)
 
 
 def damaged(signature: Signature | None, path: str) -> Problem:
-    """The problem of a file that could not be read to its end; without a signature the reason is not known."""
+    """Returns the problem of a file that could not be read to its end. Without a signature it has no reason."""
     reason = signature.fault(path) if signature and Path(path).is_file() else ""
-    known = "" if reason in ("", _BAD_FOOTER) else f": {reason}"
-    return Problem("DataLoadError", f"{path} is damaged and cannot be read{known}", _HINT)
+    shown = "" if reason in ("", _BAD_FOOTER) else f": {reason}"
+    return Problem("DataLoadError", f"{path} is damaged and cannot be read{shown}", _HINT)
 
 
 def _is_text(first: bytes) -> bool:
