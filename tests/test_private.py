@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runs.kit import Books
+from tests.kit.workspaces import Books
 
 
 @pytest.fixture(autouse=True)

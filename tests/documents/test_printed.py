@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.documents.kit import command_of, read_document
-from tests.runs.kit import Books
+from tests.kit.workspaces import Books
 
 from tallybook.cli.main import main
 from tallybook.documents.schema import DOCUMENTS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
-from tests.rules.kit import NOW, aggregate, applied, orders, rows, update
+from tests.kit.operations import NOW, aggregate, applied, orders, rows, update
 
 from tallybook.engine import execute as core
 from tallybook.engine.context import RunContext

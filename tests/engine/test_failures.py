@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from tests.rules.kit import NOW, aggregate, append, delete, orders, update
+from tests.kit.operations import NOW, aggregate, append, delete, orders, update
 
 from tallybook.engine.context import RunContext
 from tallybook.engine.execute import Sink, Warn, execute

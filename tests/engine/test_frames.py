@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.rules.kit import aggregate, applied, orders, rows, update
+from tests.kit.operations import aggregate, applied, orders, rows, update
 
 from tallybook.engine.frames import apply_operations
 from tallybook.errors import UsageError, ValidationError

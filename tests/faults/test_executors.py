@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.runs.kit import FOREIGN, JANUARY, Books, contents
+from tests.kit.workspaces import FOREIGN, JANUARY, Books, contents
 
 KILLED = "an executor of a local cluster is killed"
 RUN = """

@@ -8,7 +8,7 @@ import random
 from pathlib import Path
 
 import pytest
-from tests.runs.kit import Books, contents
+from tests.kit.workspaces import Books, contents
 from tests.runs.test_damaged_files import ROWS, SOURCE, written
 
 FORMATS = ("csv", "json", "parquet", "orc", "delta")

@@ -10,8 +10,8 @@ from decimal import Decimal
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.kit.workspaces import Books, delta_rows, parquet_rows
 from tests.runs.forks import Forks, Job
-from tests.runs.kit import Books, delta_rows, parquet_rows
 
 SALES = "data/sales/2026-01.csv"
 Rows = Counter[tuple[str, Decimal]]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.kit.workspaces import FOREIGN, Books, delta_rows, parquet_rows
 from tests.runs.forks import Forks, Job
-from tests.runs.kit import FOREIGN, Books, delta_rows, parquet_rows
 
 DESTINATIONS = {
     "delta": "{datasource_id: warehouse, table: both}",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import URL
-from tests.runs.kit import FOREIGN, JANUARY, AtStep, Books, contents
+from tests.kit.workspaces import FOREIGN, JANUARY, AtStep, Books, contents
 
 from tallybook.errors import StoreError, TallybookError
 from tallybook.store import sqlite

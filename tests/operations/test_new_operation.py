@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.rules.kit import applied, orders, rows
+from tests.kit.operations import applied, orders, rows
 
 from tallybook import Workspace
 from tallybook.cli.plan import plan_lines

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from tests.rules.kit import applied, delete, orders, rows, update
+from tests.kit.operations import applied, delete, orders, rows, update
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from tests.rules.kit import NOW, aggregate, append, applied, delete, orders, rows, rule, update
+from tests.kit.operations import NOW, aggregate, append, applied, delete, orders, rows, update
+from tests.rules.kit import rule
 
 from tallybook.errors import ValidationError
 from tallybook.model.columns import SYSTEM_COLUMNS

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.kit.workspaces import Books
 from tests.runs.forks import Forks
-from tests.runs.kit import Books
 from tests.store.conftest import new_database, postgresql  # noqa: F401  # fixtures
 
 from tallybook.runs.runner import RunResult

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.kit.workspaces import FEBRUARY, JANUARY, Books, parquet_rows
 from tests.runs.forks import Forks, Job
-from tests.runs.kit import FEBRUARY, JANUARY, Books, parquet_rows
 
 from tallybook.cli.main import main
 from tallybook.errors import Problem, RunError

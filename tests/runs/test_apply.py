@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
+from tests.kit.workspaces import Books
 from tests.rules.kit import rule
-from tests.runs.kit import Books
 
 from tallybook.errors import ValidationError
 from tallybook.workspace import Workspace

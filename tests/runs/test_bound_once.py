@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 import pytest
-from tests.runs.kit import Books
+from tests.kit.workspaces import Books
 
 from tallybook.project.bind import bind_project
 from tallybook.runs.apply import apply

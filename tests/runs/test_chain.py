@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.runs.kit import FEBRUARY, JANUARY, Books, delta_rows
+from tests.kit.workspaces import FEBRUARY, JANUARY, Books, delta_rows
 
 from tallybook.errors import ValidationError
 from tallybook.project.recorded import Changes

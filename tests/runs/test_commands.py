@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.documents.kit import read_document
-from tests.runs.kit import Books
+from tests.kit.workspaces import Books
 
 from tallybook.cli.main import main
 from tallybook.runs.runner import RunResult

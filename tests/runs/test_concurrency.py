@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy.engine import URL
+from tests.kit.workspaces import JANUARY, Books
 from tests.runs.forks import Forks, Job
-from tests.runs.kit import JANUARY, Books
 
 from tallybook.runs.locations import registered_locations
 from tallybook.store.store import Store

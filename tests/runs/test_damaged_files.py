@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyarrow import orc
 from pyspark.sql import SparkSession
-from tests.runs.kit import FOREIGN, Books
+from tests.kit.workspaces import FOREIGN, Books
 
 from tallybook.errors import Problem, RunError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.runs.kit import Books, delta_rows
+from tests.kit.workspaces import Books, delta_rows
 
 from tallybook.errors import Problem, ProblemError
 

@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.runs.kit import Books, parquet_rows
+from tests.kit.workspaces import Books, parquet_rows
 
 from tallybook.engine.session import log_file
 from tallybook.errors import RunError

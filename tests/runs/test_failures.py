@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from tests.kit.workspaces import JANUARY, Books, delta_rows, parquet_rows
 from tests.rules.kit import rule
-from tests.runs.kit import JANUARY, Books, delta_rows, parquet_rows
 
 from tallybook.errors import Problem, ProblemError, RunError, StoreError
 from tallybook.model.period import GREGORIAN

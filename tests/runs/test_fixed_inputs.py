@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
-from tests.runs.kit import FEBRUARY, JANUARY, AtStep, Books, contents, delta_rows
+from tests.kit.workspaces import FEBRUARY, JANUARY, AtStep, Books, contents, delta_rows
 
 from tallybook.engine.tables import LocatedTables
 from tallybook.errors import Problem, RunError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.faults.disks import fill, read_only, small_disk
-from tests.runs.kit import JANUARY, AtStep, Books, contents
+from tests.kit.workspaces import JANUARY, AtStep, Books, contents
 from tests.runs.test_commands import Tally, tally  # noqa: F401  # a fixture
 
 from tallybook.errors import RunError, StoreError

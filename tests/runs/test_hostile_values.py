@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests.runs.kit import Books
+from tests.kit.workspaces import Books
 
 from tallybook.cli.main import main
 from tallybook.text import printable

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.kit.workspaces import Books, parquet_rows
 from tests.runs.forks import MOMENTS, Forks, Job
-from tests.runs.kit import Books, parquet_rows
 
 RECORDING = ("committed", "registering", "registered", "published", "completing")
 """The moments between a commit or publication and its record."""

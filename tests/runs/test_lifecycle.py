@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.runs.kit import FEBRUARY, JANUARY, Books
+from tests.kit.workspaces import FEBRUARY, JANUARY, Books
 
 from tallybook.errors import ProblemError, RunError, StoreError, ValidationError
 from tallybook.model.state import ProjectState

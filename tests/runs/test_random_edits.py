@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.runs.kit import Books
+from tests.kit.workspaces import Books
 
 from tallybook.errors import TallybookError
 from tallybook.model.state import Kind

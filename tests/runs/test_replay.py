@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.runs.kit import Books
+from tests.kit.workspaces import Books
 
 from tallybook.errors import ProblemError
 from tallybook.runs.runner import RunResult

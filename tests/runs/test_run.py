@@ -8,8 +8,8 @@ from decimal import Decimal
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
+from tests.kit.workspaces import JANUARY, Books, delta_rows, parquet_rows
 from tests.rules.kit import rule
-from tests.runs.kit import JANUARY, Books, delta_rows, parquet_rows
 
 from tallybook.errors import RunError
 from tallybook.runs.runner import RunResult

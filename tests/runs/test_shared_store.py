@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from sqlalchemy.engine import URL
-from tests.runs.kit import JANUARY, AtStep, Books, delta_rows
+from tests.kit.workspaces import JANUARY, AtStep, Books, delta_rows
 from tests.runs.test_commands import Tally, tally  # noqa: F401  # a fixture
 
 from tallybook.errors import RunError

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.runs.kit import JANUARY, Books
+from tests.kit.workspaces import JANUARY, Books
 
 _ENDLESS = """
 import sys

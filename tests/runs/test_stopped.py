@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from tests.kit.workspaces import JANUARY, AtStep, Books
 from tests.runs.forks import SECONDS, Forks, Job
-from tests.runs.kit import JANUARY, AtStep, Books
 
 from tallybook.errors import RunError
 from tallybook.model.run import Run

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from tests.runs.kit import Books
+from tests.kit.workspaces import Books
 
 from tallybook.model.columns import ColumnDef, ColumnType
 from tallybook.model.dataset import Table

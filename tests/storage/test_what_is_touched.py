@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from tests.runs.kit import contents
+from tests.kit.workspaces import contents
 
 from tallybook.errors import Problem, RunError
 from tallybook.storage import file_writer, publish, write

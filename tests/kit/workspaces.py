@@ -1,4 +1,4 @@
-"""A tiny workspace with two chained projects, and what tests do with it."""
+"""Builds a tiny workspace with two chained projects (`Books`), runs it, and reads what it wrote."""
 
 from __future__ import annotations
 
