@@ -1,4 +1,4 @@
-"""Two projects that write one place at the same time: no row is lost, none is there twice, none is mixed."""
+"""Two projects write to one location at the same time: no row is lost, doubled or mixed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places and tables in a line, and what a user is told when reading fails."""
+"""Fixtures that make locations and tables, read rows, and return the problem of a failed read."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from tallybook.storage.failure import is_csv_fault
 
 
 @pytest.fixture
-def place():
-    """`place("csv", path, delimiter=";", period="2026-01")`: a location; csv options and location facts by name."""
+def locate():
+    """`locate("csv", path, delimiter=";", period="2026-01")`: a location with CSV options and location fields by
+    name."""
 
-    def make(format, target, **facts):
-        options = {key: facts.pop(key) for key in ("delimiter", "has_header", "null_value") if key in facts}
+    def make(format, target, **fields):
+        options = {key: fields.pop(key) for key in ("delimiter", "has_header", "null_value") if key in fields}
         source = FileSource(id="files", type=format, options=FileOptions(path_prefix="/", **options))
-        return Location(source, str(target), **facts)
+        return Location(source, str(target), **fields)
 
     return make
 
 
 @pytest.fixture(scope="session")
 def run_id():
-    """`run_id("run-2")`: the id of a run as the store makes them, for files are told by such ids."""
+    """`run_id("run-2")`: a run id as the store makes them, because such ids identify the files of an output."""
     return lambda name: f"01a1de71-7cee-7fee-adb1-{int(name.removeprefix('run-')):012d}"
 
 
@@ -70,7 +71,7 @@ def _position_last(frame):
 
 @pytest.fixture
 def refused(spark, rows):
-    """The problem that reading the location meets."""
+    """Returns the problem of reading a location."""
 
     def problem(location, table) -> Problem:
         with pytest.raises(Exception) as caught:

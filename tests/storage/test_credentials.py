@@ -1,4 +1,4 @@
-"""A datasource's `credential_ref` opens its object store, for Spark and for delta-rs, and is told to nobody else."""
+"""A datasource's `credential_ref` opens its object store, for Spark and for delta-rs, and nobody else sees it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEY, SECRET = "AKIAKEYOFTHETEST", "hunter2/secret+key"
 S3 = f"access_key_id={KEY}\nsecret_access_key={SECRET}\n"
 
 
-def place(target: str, reference: str | None) -> Location:
+def locate(target: str, reference: str | None) -> Location:
     source = FileSource(id="lake", type="delta", credential_ref=reference, options=FileOptions(path_prefix=target))
     return Location(source, target)
 
@@ -55,7 +55,7 @@ def test_delta_tables_in_s3(s3, scheme: str, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
     monkeypatch.setenv("AWS_REGION", "eu-central-1")
     (tmp_path / "key").write_text(S3)
-    assert open_table(place(f"{scheme}://bucket/table", f"file:{tmp_path}/key")) is None
+    assert open_table(locate(f"{scheme}://bucket/table", f"file:{tmp_path}/key")) is None
     assert s3.signatures
     assert all(f"Credential={KEY}/" in signature and SECRET not in signature for signature in s3.signatures)
 
@@ -71,7 +71,7 @@ def test_delta_tables_in_s3(s3, scheme: str, tmp_path: Path, monkeypatch: pytest
 )
 def test_forms_of_the_secret(content: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAKE", content)
-    lake = place("s3a://bucket/table", "env:LAKE")
+    lake = locate("s3a://bucket/table", "env:LAKE")
     prefix = "fs.s3a.bucket.bucket"
     assert spark_options(lake) == {f"{prefix}.access.key": KEY, f"{prefix}.secret.key": SECRET}
     assert delta_options(lake) == {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
@@ -80,7 +80,7 @@ def test_forms_of_the_secret(content: str, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("content", [f"{SECRET}==", f"account_key={SECRET}=="])
 def test_azure(content: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAKE", content)
-    lake = place("abfss://data@acme.dfs.core.windows.net/table", "env:LAKE")
+    lake = locate("abfss://data@acme.dfs.core.windows.net/table", "env:LAKE")
     assert spark_options(lake) == {"fs.azure.account.key.acme.dfs.core.windows.net": f"{SECRET}=="}
     assert delta_options(lake) == {
         "azure_storage_account_name": "acme",
@@ -89,7 +89,7 @@ def test_azure(content: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_credential_nothing_is_added() -> None:
-    assert (spark_options(place("s3a://b/t", None)), delta_options(place("s3a://b/t", None))) == ({}, None)
+    assert (spark_options(locate("s3a://b/t", None)), delta_options(locate("s3a://b/t", None))) == ({}, None)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_secrets_that_do_not_open_it(content: str | None, said: str, monkeypatch
     if content is not None:
         monkeypatch.setenv("LAKE", content)
     with pytest.raises(RunError) as caught:
-        open_table(place("s3a://bucket/table", "env:LAKE"))
+        open_table(locate("s3a://bucket/table", "env:LAKE"))
     assert (caught.value.problem.type, said in str(caught.value)) == ("CredentialNotFound", True)
     assert SECRET not in str(caught.value)
 

@@ -1,4 +1,4 @@
-"""The grammar of CSV, without Spark: the header record, and quotes in the wrong place."""
+"""The grammar of CSV, without Spark: the header record, and misplaced quotes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged files and logs are told in plain words, each with the file that is damaged."""
+"""Damaged files and logs are explained in plain words, each with the name of the damaged file."""
 
 from __future__ import annotations
 
@@ -45,51 +45,51 @@ def cut(file, end):
     ],
 )
 @pytest.mark.parametrize("version", [0, 2])
-def test_a_damaged_entry_of_the_log_is_named(spark, place, orders, damage, what, version):
+def test_a_damaged_entry_of_the_log_is_named(spark, locate, orders, damage, what, version):
     damage(entry(orders, version))
     with pytest.raises(RunError) as caught:
-        scan_delta(spark, place("delta", orders), [], 0)
+        scan_delta(spark, locate("delta", orders), [], 0)
     problem = caught.value.problem
     assert (problem.type, f"{entry(orders, version)} {what}" in problem.message) == ("DataLoadError", True)
     assert problem.hint and not any(word in problem.message for word in FOREIGN)
 
 
-def test_a_version_before_the_damage_can_still_be_read(place, orders):
+def test_a_version_before_the_damage_can_still_be_read(locate, orders):
     cut(entry(orders, 2), -30)
-    table = open_table(place("delta", orders, version=1))
+    table = open_table(locate("delta", orders, version=1))
     assert table is not None and pa.table(table.get_add_actions()).num_rows == 2
     with pytest.raises(RunError) as caught:
-        open_table(place("delta", orders, version=2))
+        open_table(locate("delta", orders, version=2))
     assert str(entry(orders, 2)) in caught.value.problem.message
 
 
-def test_a_damaged_checkpoint_is_named(place, orders):
+def test_a_damaged_checkpoint_is_named(locate, orders):
     DeltaTable(orders).create_checkpoint()
     [checkpoint] = (orders / "_delta_log").glob("*.parquet")
     cut(checkpoint, -50)
     with pytest.raises(RunError) as caught:
-        open_table(place("delta", orders))
+        open_table(locate("delta", orders))
     problem = caught.value.problem
     assert (problem.type, f"{checkpoint} is damaged" in problem.message) == ("DataLoadError", True)
 
 
-def test_entries_below_a_checkpoint_do_not_count(place, orders):
+def test_entries_below_a_checkpoint_do_not_count(locate, orders):
     DeltaTable(orders).create_checkpoint()
     cut(entry(orders, 1), 10)
-    assert open_table(place("delta", orders)) is not None
+    assert open_table(locate("delta", orders)) is not None
     assert log_fault(str(orders), 2) is None
 
 
-def test_versions_that_are_not_there(place, orders):
+def test_versions_that_are_not_there(locate, orders):
     with pytest.raises(RunError, match="the newest version of the table is 2"):
-        open_table(place("delta", orders, version=7))
+        open_table(locate("delta", orders, version=7))
 
 
-def test_a_table_of_a_newer_delta(place, orders):
+def test_a_table_of_a_newer_delta(locate, orders):
     first = entry(orders, 0)
     first.write_text(first.read_text().replace('"minReaderVersion":1', '"minReaderVersion":99'))
     with pytest.raises(RunError) as caught:
-        open_table(place("delta", orders))
+        open_table(locate("delta", orders))
     assert caught.value.problem.type == "SchemaMismatch"
 
 
@@ -104,24 +104,24 @@ def test_an_entry_says_how_much_it_adds(tmp_path):
     assert log_fault(str(tmp_path)) == f"{file} is cut off: files are missing in it"
 
 
-def test_a_data_file_of_another_size_than_the_log_says(refused, place, table, orders):
+def test_a_data_file_of_another_size_than_the_log_says(refused, locate, table, orders):
     file = min(orders.glob("*.parquet"))
     cut(file, -20)
-    problem = refused(place("delta", orders), table(id="integer"))
+    problem = refused(locate("delta", orders), table(id="integer"))
     assert (problem.type, f"{file} is damaged" in problem.message) == ("DataLoadError", True)
     file.unlink()
-    problem = refused(place("delta", orders), table(id="integer"))
+    problem = refused(locate("delta", orders), table(id="integer"))
     assert (problem.type, str(file) in problem.message) == ("DataNotFound", True)
 
 
-def test_damage_that_spark_does_not_place_is_looked_for(place, tmp_path):
+def test_damage_that_spark_does_not_place_is_looked_for(locate, tmp_path):
     pq.write_table(pa.table({"id": range(1000)}), tmp_path / "good.parquet")
     pq.write_table(pa.table({"id": range(1000)}), tmp_path / "bad.parquet")
-    assert failed_read(Exception("boom"), [place("parquet", tmp_path)]) is None
+    assert failed_read(Exception("boom"), [locate("parquet", tmp_path)]) is None
     content = bytearray((tmp_path / "bad.parquet").read_bytes())
     content[4:400] = bytes(396)
     (tmp_path / "bad.parquet").write_bytes(content)
-    found = failed_read(Exception("boom"), [place("parquet", tmp_path)])
+    found = failed_read(Exception("boom"), [locate("parquet", tmp_path)])
     assert found is not None
     problem, file = found
     assert (problem.type, file) == ("DataLoadError", str(tmp_path / "bad.parquet"))

@@ -47,21 +47,21 @@ def _data(format, folder, names):
 
 
 @pytest.mark.parametrize("format", ["csv", "json", "parquet", "orc", "delta"])
-def test_columns(rows, place, table, tmp_path, format):
+def test_columns(rows, locate, table, tmp_path, format):
     _data(format, tmp_path / "data", SPARK)
     columns = {f"c{index}": f"string {name}" for index, name in enumerate(SPARK)}
     expected = [tuple(f"value of {name}" for name in SPARK)]
-    assert rows(place(format, tmp_path / "data"), table(**columns)) == expected
+    assert rows(locate(format, tmp_path / "data"), table(**columns)) == expected
     checked = columns | {"c0": f"string! {SPARK[0]}"}
-    assert rows(place(format, tmp_path / "data"), table(**checked)) == expected
+    assert rows(locate(format, tmp_path / "data"), table(**checked)) == expected
 
 
 @pytest.mark.parametrize("format", ["csv", "json", "parquet", "orc", "delta"])
 @pytest.mark.parametrize("name", HADOOP)
-def test_columns_that_hadoop_would_expand(rows, refused, place, table, tmp_path, format, name):
+def test_columns_that_hadoop_would_expand(rows, refused, locate, table, tmp_path, format, name):
     """The columnar readers ask for columns in a setting of Hadoop's, which replaces them: the column would be NULL."""
     _data(format, tmp_path / "data", ["id", name])
-    location = place(format, tmp_path / "data")
+    location = locate(format, tmp_path / "data")
     if format in ("csv", "json"):
         assert rows(location, table(c=f"string {name}")) == [(f"value of {name}",)]
     else:
@@ -71,32 +71,32 @@ def test_columns_that_hadoop_would_expand(rows, refused, place, table, tmp_path,
 
 
 @pytest.mark.parametrize("name", [*SPARK, *HADOOP])
-def test_bad_values_are_named(refused, place, table, text, name):
-    problem = refused(place("csv", text("a.csv", name, "x")), table(n=f"integer {name}"))
+def test_bad_values_are_named(refused, locate, table, text, name):
+    problem = refused(locate("csv", text("a.csv", name, "x")), table(n=f"integer {name}"))
     assert (problem.type, f"'{name}'" in problem.message) == ("DataLoadError", True)
 
 
 @pytest.mark.parametrize("format", ["csv", "json", "parquet", "orc"])
-def test_paths(spark, rows, place, table, tmp_path, format):
+def test_paths(spark, rows, locate, table, tmp_path, format):
     for name in ("${tallybook.secret}", "${env.PATH}", "${java.home}"):
         for target in (tmp_path / name / "folder", tmp_path / name / f"one.{format}", tmp_path / f"of {name}.{format}"):
-            write(spark, spark.range(1), place(format, target), mode="overwrite", run_id="run", seq=1)
-            assert rows(place(format, target), table(id="integer")) == [(0,)]
+            write(spark, spark.range(1), locate(format, target), mode="overwrite", run_id="run", seq=1)
+            assert rows(locate(format, target), table(id="integer")) == [(0,)]
     assert len(list(tmp_path.iterdir())) == 6
 
 
-def test_paths_of_delta_tables(spark, rows, place, table, tmp_path):
+def test_paths_of_delta_tables(spark, rows, locate, table, tmp_path):
     for name in ("${tallybook.secret}", "${env.PATH}"):
-        write(spark, spark.range(1), place("delta", tmp_path / name), mode="overwrite", run_id="run", seq=1)
-        assert rows(place("delta", tmp_path / name), table(id="integer")) == [(0,)]
+        write(spark, spark.range(1), locate("delta", tmp_path / name), mode="overwrite", run_id="run", seq=1)
+        assert rows(locate("delta", tmp_path / name), table(id="integer")) == [(0,)]
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_texts_of_options_and_folders(rows, place, table, tmp_path):
+def test_texts_of_options_and_folders(rows, locate, table, tmp_path):
     for name in ("${env:PATH}", "${java.home}"):
         (tmp_path / f"data/part={name.replace(':', '%3A')}").mkdir(parents=True)
         (tmp_path / f"data/part={name.replace(':', '%3A')}/a.csv").write_text(f"a\n{name}\nx\n")
-    location = place("csv", tmp_path / "data", null_value="${env:PATH}", period="${env:PATH}")
+    location = locate("csv", tmp_path / "data", null_value="${env:PATH}", period="${env:PATH}")
     found = rows(location, table("period", a="string", part="string"))
     assert sorted(found, key=str) == [
         ("${java.home}", "${java.home}", "${env:PATH}"),

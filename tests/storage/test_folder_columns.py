@@ -13,7 +13,7 @@ WRITERS = {"parquet": pq.write_table, "orc": orc.write_table}
 
 
 @pytest.fixture(params=["parquet", "orc"])
-def lake(request, tmp_path, place):
+def lake(request, tmp_path, locate):
     """`lake({"month=01": {"id": [1]}})`: the location of files in folders."""
 
     def make(folders):
@@ -21,7 +21,7 @@ def lake(request, tmp_path, place):
             path = tmp_path / "lake" / folder
             path.mkdir(parents=True)
             WRITERS[request.param](pa.table(columns), path / f"a.{request.param}")
-        return place(request.param, tmp_path / "lake")
+        return locate(request.param, tmp_path / "lake")
 
     return make
 

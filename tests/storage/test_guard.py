@@ -37,8 +37,8 @@ def refuse():
         ("delta", "out", "append"),
     ],
 )
-def test_nothing_is_published_when_the_answer_is_no(save, rows, place, table, tmp_path, format, name, mode):
-    location = place(format, tmp_path / name)
+def test_nothing_is_published_when_the_answer_is_no(save, rows, locate, table, tmp_path, format, name, mode):
+    location = locate(format, tmp_path / name)
     with pytest.raises(RunError, match="locked"):
         save(NEW, location, mode, check=refuse)
     assert format == "delta" or list(tmp_path.iterdir()) == []
@@ -50,8 +50,8 @@ def test_nothing_is_published_when_the_answer_is_no(save, rows, place, table, tm
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
-def test_a_run_with_an_earlier_claim_commits_no_more(save, rows, place, table, tmp_path, mode):
-    location = place("delta", tmp_path / "t")
+def test_a_run_with_an_earlier_claim_commits_no_more(save, rows, locate, table, tmp_path, mode):
+    location = locate("delta", tmp_path / "t")
     save(NEW, location, mode, "run-8", claim=8)
     with pytest.raises(RunError) as caught:
         save(OLD, location, mode, "run-7", claim=7)
@@ -62,9 +62,9 @@ def test_a_run_with_an_earlier_claim_commits_no_more(save, rows, place, table, t
 
 
 @pytest.mark.parametrize("there_before", [False, True])
-def test_a_successor_that_commits_after_the_question_wins(save, rows, place, table, tmp_path, there_before):
+def test_a_successor_that_commits_after_the_question_wins(save, rows, locate, table, tmp_path, there_before):
     """The earlier run has its permission, then stands still while its successor begins and commits."""
-    location = place("delta", tmp_path / "t")
+    location = locate("delta", tmp_path / "t")
     if there_before:
         save([], location, claim=1)
     overtaken: list[object] = []
@@ -80,8 +80,8 @@ def test_a_successor_that_commits_after_the_question_wins(save, rows, place, tab
 
 
 @pytest.mark.parametrize("format", ["delta", "parquet"])
-def test_nothing_is_appended_beside_the_rows_of_a_rival(save, rows, place, table, run_id, tmp_path, format):
-    location = place(format, tmp_path / "t")
+def test_nothing_is_appended_beside_the_rows_of_a_rival(save, rows, locate, table, run_id, tmp_path, format):
+    location = locate(format, tmp_path / "t")
     save(OLD, location, "append", "run-7", claim=7)
     with pytest.raises(RunError) as caught:
         save(NEW, location, "append", "run-8", claim=8, rivals=("run-3", "run-7"))
@@ -91,12 +91,12 @@ def test_nothing_is_appended_beside_the_rows_of_a_rival(save, rows, place, table
     assert sorted(rows(location, table(id="integer"))) == OLD + NEW
     assert has_written(location, run_id("run-7"), 5) and not has_written(location, run_id("run-7"), 6)
     assert not has_written(location, run_id("run-3"), 5)
-    assert not has_written(place(format, tmp_path / "nowhere"), run_id("run-7"), 5)
+    assert not has_written(locate(format, tmp_path / "nowhere"), run_id("run-7"), 5)
 
 
-def test_a_destination_that_cannot_be_asked(place, run_id, tmp_path):
+def test_a_destination_that_cannot_be_asked(locate, run_id, tmp_path):
     log = tmp_path / "t" / "_delta_log"
     log.mkdir(parents=True)
     (log / f"{0:020}.json").write_text("not a log")
-    assert has_written(place("delta", tmp_path / "t"), run_id("run-1"), 5) is None
-    assert has_written(place("parquet", "s3a://bucket/t"), run_id("run-1"), 5) is None
+    assert has_written(locate("delta", tmp_path / "t"), run_id("run-1"), 5) is None
+    assert has_written(locate("parquet", "s3a://bucket/t"), run_id("run-1"), 5) is None

@@ -95,8 +95,8 @@ def killed(save):
         (after_publishing, "append", "out", BOTH),
     ],
 )
-def test_publishing(killed, save, rows, place, table, tmp_path, moment, mode, name, seen):
-    location = place("parquet", tmp_path / name)
+def test_publishing(killed, save, rows, locate, table, tmp_path, moment, mode, name, seen):
+    location = locate("parquet", tmp_path / name)
     save(OLD, location, "overwrite", "run-1")
     killed(moment, NEW, location, mode, "run-2")
     assert sorted(rows(location, table(id="integer"))) == seen
@@ -106,9 +106,9 @@ def test_publishing(killed, save, rows, place, table, tmp_path, moment, mode, na
 
 
 @A_WRITE
-def test_a_file_system_that_cannot_exchange(killed, save, rows, refused, place, table, tmp_path):
+def test_a_file_system_that_cannot_exchange(killed, save, rows, refused, locate, table, tmp_path):
     """For a moment there is nothing, never half; whoever writes next brings the old back first."""
-    location = place("parquet", tmp_path / "out")
+    location = locate("parquet", tmp_path / "out")
     save(OLD, location, "overwrite", "run-1")
     killed(while_the_old_stands_aside, NEW, location, "overwrite", "run-2")
     assert refused(location, table(id="integer")).type == "DataNotFound"
@@ -136,8 +136,8 @@ write(spark, slow, Location(source, sys.argv[2]), mode="append", run_id=sys.argv
 @A_WRITE
 @pytest.mark.long
 @pytest.mark.parametrize("format", ["parquet", "delta"])
-def test_spark_at_work(save, rows, place, table, run_id, tmp_path, format):
-    location = place(format, tmp_path / "out")
+def test_spark_at_work(save, rows, locate, table, run_id, tmp_path, format):
+    location = locate(format, tmp_path / "out")
     save(OLD, location, "overwrite", "run-1")
     command = [sys.executable, "-c", SLOW_WRITE, format, location.target, run_id("run-2")]
     with subprocess.Popen(command, start_new_session=True) as child:

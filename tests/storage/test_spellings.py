@@ -12,8 +12,8 @@ from tallybook.storage import write
 
 @pytest.mark.parametrize("format", ["csv", "json", "parquet", "orc", "delta"])
 @pytest.mark.parametrize("name", ["_DELETED", "_Period"])
-def test_a_system_column_in_another_case_is_told(spark, refused, place, table, tmp_path, format, name):
-    location = place(format, tmp_path / "out")
+def test_a_system_column_in_another_case_is_refused(spark, refused, locate, table, tmp_path, format, name):
+    location = locate(format, tmp_path / "out")
     frame = spark.createDataFrame([(1, "true")], f"id bigint, {name} string")
     write(spark, frame.coalesce(1), location, mode="overwrite", run_id="run-1", seq=1)
     problem = refused(location, table(id="integer"))
@@ -21,20 +21,20 @@ def test_a_system_column_in_another_case_is_told(spark, refused, place, table, t
     assert f"has a column '{name}', which differs from '{name.lower()}' only by case" in problem.message
 
 
-def test_letters_that_spark_takes_for_one_another(rows, place, table, text):
+def test_letters_that_spark_takes_for_one_another(rows, locate, table, text):
     """Only one of them is asked for; Spark must not find the other."""
     file = text("orders.csv", "ſ,s,\u212a,k,İ,i", "1,2,3,4,5,6")
-    assert rows(place("csv", file), table(a="integer s", b="integer \u212a", c="integer i")) == [(2, 3, 6)]
+    assert rows(locate("csv", file), table(a="integer s", b="integer \u212a", c="integer i")) == [(2, 3, 6)]
 
 
 @pytest.mark.parametrize("file", [pq, orc], ids=["parquet", "orc"])
-def test_letters_that_spark_takes_for_one_another_in_columnar_files(rows, refused, place, table, tmp_path, file):
+def test_letters_that_spark_takes_for_one_another_in_columnar_files(rows, refused, locate, table, tmp_path, file):
     """Spark finds a column of a file by its lower case, and a column of a frame letter by letter."""
     format = file.__name__.rpartition(".")[2]
     file.write_table(pa.table({"ſ": ["1"], "s": ["2"]}), tmp_path / f"a.{format}")
-    assert rows(place(format, tmp_path / f"a.{format}"), table(a="string s")) == [("2",)]
+    assert rows(locate(format, tmp_path / f"a.{format}"), table(a="string s")) == [("2",)]
     (tmp_path / "b" / "s=2").mkdir(parents=True)
     file.write_table(pa.table({"ſ": ["1"]}), tmp_path / "b" / "s=2" / f"b.{format}")
-    problem = refused(place(format, tmp_path / "b"), table(a="string ſ"))
+    problem = refused(locate(format, tmp_path / "b"), table(a="string ſ"))
     assert problem.type == "SchemaMismatch"
     assert "has the column 'ſ', and its folders name 's'" in problem.message

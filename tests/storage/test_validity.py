@@ -39,7 +39,7 @@ def rates(table):
 
 
 @pytest.mark.parametrize("zone", [None, "UTC"])
-def test_one_of_the_rows_that_follow_each_other_is_valid_on_every_day(spark, place, rates, tmp_path, zone):
+def test_one_of_the_rows_that_follow_each_other_is_valid_on_every_day(spark, locate, rates, tmp_path, zone):
     rows = [(id, start, end) for id, (start, end) in enumerate(pairwise(BOUNDS))]
     type = pa.timestamp("us", zone)
     columns = {
@@ -48,17 +48,17 @@ def test_one_of_the_rows_that_follow_each_other_is_valid_on_every_day(spark, pla
         "until": pa.array(BOUNDS[1:], type),
     }
     pq.write_table(pa.table(columns), tmp_path / "a.parquet")
-    frame = read_all(spark, [place("parquet", tmp_path / "a.parquet")], rates).cache()
+    frame = read_all(spark, [locate("parquet", tmp_path / "a.parquet")], rates).cache()
     for day in DAYS:
         found = [row.id for row in rows_of_period(frame, rates, [], day).orderBy("id").collect()]
         assert found == valid(rows, day) and len(found) == 1
     frame.unpersist()
 
 
-def test_dates_and_timestamps_may_be_mixed(spark, place, rates, text, tmp_path):
+def test_dates_and_timestamps_may_be_mixed(spark, locate, rates, text, tmp_path):
     text("rates/a.csv", "id,since,until", "1,2026-01-01,2026-01-31T23:59:59Z", "2,2026-02-01 00:00:00,")
     text("rates/b.csv", "id,since,until", "3,2026-01-01T08:00:00+09:00,9999-12-31 23:59:59")
-    frame = read_all(spark, [place("csv", tmp_path / "rates")], rates)
+    frame = read_all(spark, [locate("csv", tmp_path / "rates")], rates)
     assert sorted(tuple(row) for row in frame.select("id", "_valid_from", "_valid_to").collect()) == [
         (1, dt.date(2026, 1, 1), dt.date(2026, 2, 1)),
         (2, dt.date(2026, 2, 1), None),
@@ -66,18 +66,18 @@ def test_dates_and_timestamps_may_be_mixed(spark, place, rates, text, tmp_path):
     ]
 
 
-def test_the_same_column_may_be_declared_with_its_time(rows, place, table, tmp_path):
+def test_the_same_column_may_be_declared_with_its_time(rows, locate, table, tmp_path):
     pq.write_table(pa.table({"since": [BOUNDS[2]], "until": pa.array([None], pa.date32())}), tmp_path / "a.parquet")
     rates = table("bitemporal", since="timestamp").model_copy(
         update={"valid_from_column": "since", "valid_to_column": "until"}
     )
     local = dt.datetime.now().astimezone().utcoffset()
-    assert rows(place("parquet", tmp_path / "a.parquet"), rates) == [(BOUNDS[2] + local, dt.date(2026, 1, 3), None)]
+    assert rows(locate("parquet", tmp_path / "a.parquet"), rates) == [(BOUNDS[2] + local, dt.date(2026, 1, 3), None)]
 
 
-def test_what_is_neither_is_refused(refused, place, rates, text, tmp_path):
+def test_what_is_neither_is_refused(refused, locate, rates, text, tmp_path):
     text("a.csv", "id,since,until", "1,soon,")
-    problem = refused(place("csv", tmp_path / "a.csv"), rates)
+    problem = refused(locate("csv", tmp_path / "a.csv"), rates)
     assert (problem.type, "'soon'" in problem.message) == ("DataLoadError", True)
 
 

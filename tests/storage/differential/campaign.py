@@ -1,4 +1,4 @@
-"""Reads many generated places with the product and with the strict readers, and reports where they differ.
+"""Reads many generated locations with the product and with the strict readers, and reports where they differ.
 
 python tests/storage/differential/campaign.py --cases 2000 --seed 2
 """
@@ -37,7 +37,7 @@ CASES = [csv_cases(), json_cases(), arrow_cases("parquet"), csv_cases(), arrow_c
 
 @dataclass
 class Report:
-    """What a campaign has seen: places read, places refused by both readers and why, and disagreements."""
+    """What a campaign has seen: locations read, locations refused by both readers and why, and disagreements."""
 
     seconds: float = 0.0
     read: Counter[str] = field(default_factory=Counter)
@@ -64,7 +64,7 @@ def campaign(spark: SparkSession, cases: int, seed: int, start: int = 0) -> Repo
     for number in range(start, start + cases):
         spark.conf.set(CODEGEN, "FALLBACK" if number % CODEGEN_EVERY == 0 else "NO_CODEGEN")
         case = generated(seed, number)
-        with place() as folder:
+        with new_folder() as folder:
             judgement = judge(case, spark, folder)
         if judgement.differences:
             report.disagreements.append((number, case, list(judgement.differences)))
@@ -89,7 +89,7 @@ def shrunk(spark: SparkSession, seed: int, number: int) -> None:
     """Judges one case of a seed; where the readers disagree, Hypothesis fails with the smallest case that shows it."""
 
     def check(case: Case) -> None:
-        with place() as folder:
+        with new_folder() as folder:
             differences = judge(case, spark, folder).differences
         assert not differences, "\n".join(differences)
 
@@ -113,7 +113,7 @@ def _hand_over(seed: int, number: int, check: Callable[[Case], None], phases: li
 
 
 @contextmanager
-def place() -> Iterator[Path]:
+def new_folder() -> Iterator[Path]:
     """A folder for the files of a case."""
     with TemporaryDirectory(prefix="differential-", ignore_cleanup_errors=True) as folder:
         yield Path(folder) / "place"

@@ -1,4 +1,4 @@
-"""A case: files of one place, and the table that is read from them. It can be written to disk and printed."""
+"""A case: files of one location, and the table that is read from them. It can be written to disk and printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the product reads at the place of a case, and how that differs from what the strict reader says."""
+"""What the product reads at the location of a case, and how that differs from what the strict reader says."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tallybook.storage.failure import SPARK_ERRORS
 
 from .case import Case
 from .strict_json import Nested
-from .strict_place import SYSTEM, strict
+from .strict_location import SYSTEM, strict
 from .verdict import NOTHING, MalformedError, Row, StrictReading
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 REFUSALS = ("DataLoadError", "SchemaMismatch", NOTHING)
-"""The types of the problems with which a place may be refused."""
+"""The types of the problems with which a location may be refused."""
 SPARK_TYPES = {"integer": "bigint", "decimal": "decimal(18,6)"}
 """The types of columns that Spark names otherwise."""
 
@@ -46,7 +46,7 @@ class ProductReading:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The differences of two readings; `refused` has the reason for which the strict reader refuses the place."""
+    """The differences of two readings; `refused` has the reason for which the strict reader refuses the location."""
 
     refused: str | None
     differences: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""What a strict reader says of a place: its rows, or why it must be refused."""
+"""What a strict reader says of a location: its rows, or why it must be refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOTHING = "DataNotFound"
 
 
 class MalformedError(Exception):
-    """A place that must be refused: the type of the problem, a reason that reports count, and the detail."""
+    """A location that must be refused: the type of the problem, a reason that reports count, and the detail."""
 
     def __init__(self, type: str, reason: str, detail: object = "") -> None:
         super().__init__(f"{reason} {detail}".strip())

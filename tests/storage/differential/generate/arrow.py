@@ -13,7 +13,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from ..case import ArrowFile, Case, Column, DeltaWrite
-from .places import asked, place, placed
+from .layouts import asked, layout_of, placed
 from .tables import EXTRAS, LINED_NAMES, ODD_NAMES, PLAIN_NAMES, chance, declared
 
 SIGNED = [pa.int64(), pa.int8(), pa.int16(), pa.int32()]
@@ -96,11 +96,11 @@ def _moments(type: pa.TimestampType, *, short: bool = False) -> st.SearchStrateg
 
 @st.composite
 def arrow_cases(draw: st.DrawFn, format: str) -> Case:
-    """A place of Parquet or ORC files, and the table that is read from it."""
+    """A location with Parquet or ORC files, and the table that is read from it."""
     sound = draw(chance(65))
     names = PLAIN_NAMES + ODD_NAMES + LINED_NAMES if draw(chance(40)) else PLAIN_NAMES
     columns = draw(declared(names=names))
-    layout = draw(place(format, columns, sound=sound))
+    layout = draw(layout_of(format, columns, sound=sound))
     return placed(draw, format, columns, layout, lambda path, own: draw(arrow_file(path, format, own, sound)))
 
 

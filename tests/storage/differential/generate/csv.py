@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ..case import Case, Column, TextFile
-from .places import place, placed
+from .layouts import layout_of, placed
 from .tables import EXTRAS, LINED_NAMES, ODD_NAMES, PLAIN_NAMES, TEXTS, chance, damaged, declared, texts_of
 
 DELIMITERS = st.sampled_from([",", ",", ",", ";", "\t", "|", "||", "::", " ", "^"])
@@ -19,7 +19,7 @@ PIECES = ['"', '""', ",", ";", "\n", "\r", " ", "x", '"x', '",', "\r\n", "\x00"]
 
 @st.composite
 def csv_cases(draw: st.DrawFn) -> Case:
-    """A place of CSV files, and the table that is read from it."""
+    """A location with CSV files, and the table that is read from it."""
     sound = draw(chance(65))
     has_header = not draw(chance(20))
     names = PLAIN_NAMES + ODD_NAMES + LINED_NAMES if draw(chance(40)) else PLAIN_NAMES
@@ -29,7 +29,7 @@ def csv_cases(draw: st.DrawFn) -> Case:
     options: dict[str, Any] = {"delimiter": draw(DELIMITERS), "has_header": has_header}
     if draw(chance(30)):
         options["null_value"] = draw(st.sampled_from(["NA", "NULL", "\\N", " ", "0", "-"]))
-    layout = draw(place("csv", columns, sound=sound, endings=("", "", "", "", ".gz", ".bz2", ".deflate")))
+    layout = draw(layout_of("csv", columns, sound=sound, endings=("", "", "", "", ".gz", ".bz2", ".deflate")))
     return placed(draw, "csv", columns, layout, lambda path, own: draw(csv_file(path, own, options, sound)), **options)
 
 

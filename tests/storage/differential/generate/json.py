@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from ..case import Case, Column, TextFile
-from .places import place, placed
+from .layouts import layout_of, placed
 from .tables import EXTRAS, LINED_NAMES, ODD_NAMES, PLAIN_NAMES, TEXTS, chance, damaged, declared, texts_of
 
 LINE_ENDS = ["\n", "\r\n", "\r"]
@@ -27,11 +27,11 @@ ODD_LINES = [
 
 @st.composite
 def json_cases(draw: st.DrawFn) -> Case:
-    """A place of JSON files, and the table that is read from it."""
+    """A location with JSON files, and the table that is read from it."""
     sound = draw(chance(65))
     names = PLAIN_NAMES + ODD_NAMES + LINED_NAMES if draw(chance(40)) else PLAIN_NAMES
     columns = draw(declared(names=names))
-    layout = draw(place("json", columns, sound=sound, endings=("", "", "", "", ".gz", ".bz2")))
+    layout = draw(layout_of("json", columns, sound=sound, endings=("", "", "", "", ".gz", ".bz2")))
     return placed(draw, "json", columns, layout, lambda path, own: draw(json_file(path, own, sound)))
 
 

@@ -96,7 +96,7 @@ def texts_of(type: str, *, sound: bool) -> st.SearchStrategy[str]:
 
 
 def damaged(draw: st.DrawFn, text: str, pieces: list[str]) -> str:
-    """The text with a character removed or a piece put in, at one or two places."""
+    """The text with a character removed or a piece put in, at one or two positions."""
     for _ in range(draw(st.integers(1, 2))):
         at = draw(st.integers(0, len(text)))
         if draw(st.booleans()):

@@ -1,4 +1,4 @@
-"""Dates and timestamps in ORC files: read as their writer meant them, or refused; our own come back exactly."""
+"""Dates and timestamps in ORC files: read as they were written, or refused; our own files are read back exactly."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def moments(texts, zone=None):
 
 
 @pytest.fixture
-def texts(spark, place, table):
+def texts(spark, locate, table):
     """The values of column `v` of a file as text, which also exists in year 1 and in every time zone."""
 
     def read(target, type):
-        frame = read_all(spark, [place("orc", target)], table(v=type))
+        frame = read_all(spark, [locate("orc", target)], table(v=type))
         return [row[0] for row in frame.selectExpr("string(v)").collect()]
 
     return read
 
 
 @pytest.fixture
-def stored(spark, place, tmp_path):
+def stored(spark, locate, tmp_path):
     """Values written by Tallybook itself."""
 
     def make(type, values):
         rows = spark.createDataFrame([(value,) for value in values], "v string").selectExpr(f"CAST(v AS {type}) v")
         target = tmp_path / "out"
-        write(spark, rows.coalesce(1), place("orc", target), mode="overwrite", run_id="r", seq=1)
+        write(spark, rows.coalesce(1), locate("orc", target), mode="overwrite", run_id="r", seq=1)
         return target
 
     return make
@@ -72,9 +72,9 @@ def test_timestamps_of_another_writer(texts, tmp_path, zone):
 
 @pytest.mark.parametrize("zone", [None, "UTC"])
 @pytest.mark.parametrize("text", FRACTIONS)
-def test_fractions_before_1970_of_another_writer_are_refused(refused, place, table, tmp_path, zone, text):
+def test_fractions_before_1970_of_another_writer_are_refused(refused, locate, table, tmp_path, zone, text):
     orc.write_table(pa.table({"v": moments(["2026-01-31 00:00:00", text], zone)}), tmp_path / "a.orc")
-    problem = refused(place("orc", tmp_path / "a.orc"), table(v="timestamp"))
+    problem = refused(locate("orc", tmp_path / "a.orc"), table(v="timestamp"))
     assert (problem.type, "before 1970" in problem.message) == ("DataLoadError", True)
 
 
@@ -101,15 +101,15 @@ def test_what_orc_cannot_hold_is_not_written(stored, type, value):
     assert (problem.type, f"column 'v' has the value {value}" in problem.message) == ("WriteFailed", True)
 
 
-def test_the_seconds_around_1970_are_refused_where_they_may_be_wrong(spark, refused, place, table, tmp_path):
+def test_the_seconds_around_1970_are_refused_where_they_may_be_wrong(spark, refused, locate, table, tmp_path):
     spark.sql("SELECT TIMESTAMP '1969-12-31 23:59:59.5' AS v").write.orc(str(tmp_path / "a"))
-    problem = refused(place("orc", tmp_path / "a"), table(v="timestamp"))
+    problem = refused(locate("orc", tmp_path / "a"), table(v="timestamp"))
     assert (problem.type, "cannot tell the last second before 1970" in problem.message) == ("DataLoadError", True)
 
 
-def test_nanoseconds_are_refused_not_cut(refused, place, table, tmp_path):
+def test_nanoseconds_are_refused_not_cut(refused, locate, table, tmp_path):
     orc.write_table(pa.table({"v": pa.array([1_001, 1_000], pa.timestamp("ns"))}), tmp_path / "a.orc")
-    problem = refused(place("orc", tmp_path / "a.orc"), table(v="timestamp"))
+    problem = refused(locate("orc", tmp_path / "a.orc"), table(v="timestamp"))
     assert (problem.type, "'1970-01-01 00:00:00.000001001'" in problem.message) == ("DataLoadError", True)
 
 
@@ -141,15 +141,15 @@ def test_a_calendar_that_the_file_states(texts, tmp_path):
     assert texts(written_by(tmp_path / "b.orc", writer=0, calendar=1), "date") == ["0001-01-03", "2026-01-31"]
 
 
-def test_an_unknown_calendar_is_refused_for_old_dates_only(refused, texts, place, table, tmp_path):
-    problem = refused(place("orc", written_by(tmp_path / "a.orc", writer=0)), table(v="date"))
+def test_an_unknown_calendar_is_refused_for_old_dates_only(refused, texts, locate, table, tmp_path):
+    problem = refused(locate("orc", written_by(tmp_path / "a.orc", writer=0)), table(v="date"))
     assert problem.type == "DataLoadError"
     assert "(the file does not say which calendar" in problem.message and "2026-01-31" not in problem.message
 
 
-def test_a_type_is_judged_even_where_text_is_read(refused, place, table, tmp_path):
+def test_a_type_is_judged_even_where_text_is_read(refused, locate, table, tmp_path):
     orc.write_table(pa.table({"v": DAYS}), tmp_path / "a.orc")
-    assert refused(place("orc", tmp_path / "a.orc"), table(v="string")).type == "SchemaMismatch"
+    assert refused(locate("orc", tmp_path / "a.orc"), table(v="string")).type == "SchemaMismatch"
 
 
 def test_recent_dates_are_read_as_they_are(spark, tmp_path):
@@ -158,28 +158,28 @@ def test_recent_dates_are_read_as_they_are(spark, tmp_path):
     assert [column.read_as for _, column in orc_reading(str(file), ["d", "t"]).columns] == [None, None]
 
 
-def test_columns_without_names_are_found_by_position(rows, place, table, tmp_path):
+def test_columns_without_names_are_found_by_position(rows, locate, table, tmp_path):
     orc.write_table(pa.table({"_col0": [1], "_col1": [DAYS[0]], "_col2": ["x"]}), tmp_path / "a.orc")
-    assert rows(place("orc", tmp_path / "a.orc"), table(name="string _col2", day="date _col1")) == [("x", DAYS[0])]
+    assert rows(locate("orc", tmp_path / "a.orc"), table(name="string _col2", day="date _col1")) == [("x", DAYS[0])]
 
 
 @pytest.mark.parametrize("name", ["a.b", "a b", "ä=1"])
-def test_odd_column_names(rows, place, table, tmp_path, name):
+def test_odd_column_names(rows, locate, table, tmp_path, name):
     orc.write_table(pa.table({"other": [1], name: [DAYS[0]]}), tmp_path / "a.orc")
     [column] = table(v="date").columns
     orders = table(v="date").model_copy(update={"columns": (column.model_copy(update={"source": name}),)})
-    assert rows(place("orc", tmp_path / "a.orc"), orders) == [(DAYS[0],)]
+    assert rows(locate("orc", tmp_path / "a.orc"), orders) == [(DAYS[0],)]
 
 
-def test_a_column_name_that_spark_loses_is_refused(refused, place, table, tmp_path):
+def test_a_column_name_that_spark_loses_is_refused(refused, locate, table, tmp_path):
     orc.write_table(pa.table({"a`b": [1]}), tmp_path / "a.orc")
-    assert refused(place("orc", tmp_path / "a.orc"), table(v="integer a`b")).type == "SchemaMismatch"
+    assert refused(locate("orc", tmp_path / "a.orc"), table(v="integer a`b")).type == "SchemaMismatch"
 
 
-def test_files_elsewhere_tell_no_calendar(monkeypatch, refused, texts, place, table, tmp_path):
+def test_files_elsewhere_tell_no_calendar(monkeypatch, refused, texts, locate, table, tmp_path):
     monkeypatch.setattr("tallybook.storage.formats.columnar._readable_here", lambda paths: False)
     orc.write_table(pa.table({"v": [DAYS[0]]}), tmp_path / "a.orc")
-    assert refused(place("orc", tmp_path / "a.orc"), table(v="date")).type == "DataLoadError"
+    assert refused(locate("orc", tmp_path / "a.orc"), table(v="date")).type == "DataLoadError"
     orc.write_table(pa.table({"v": moments(MOMENTS[-2:])}), tmp_path / "b.orc")
     assert texts(tmp_path / "b.orc", "timestamp") == MOMENTS[-2:]
 

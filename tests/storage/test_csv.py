@@ -13,7 +13,7 @@ from tallybook.storage import read
 from tallybook.storage.types import from_text
 
 
-def test_columns_by_header_name_in_any_order(rows, place, table, text):
+def test_columns_by_header_name_in_any_order(rows, locate, table, text):
     file = text(
         "orders.csv",
         "\ufeffactive,at,day,note,Order Amount,id",
@@ -24,7 +24,7 @@ def test_columns_by_header_name_in_any_order(rows, place, table, text):
     orders = table(
         id="integer!", amount="decimal(10,2) Order Amount", note="string", day="date", at="timestamp", active="boolean"
     )
-    assert rows(place("csv", file), orders) == [
+    assert rows(locate("csv", file), orders) == [
         (1, Decimal("2.50"), "two\nlines", date(2026, 1, 31), _utc(10), True),
         (2, None, 'say "hi"', None, _utc(8, 123456), False),
         (3, Decimal("-10.00"), "  spaced ", date(2026, 2, 28), _utc(0), None),
@@ -37,10 +37,10 @@ def _utc(hour, microsecond=0):
     return instant.astimezone().replace(tzinfo=None)
 
 
-def test_names_that_begin_with_underscores_are_the_users(rows, place, table, text):
+def test_names_that_begin_with_underscores_are_the_users(rows, locate, table, text):
     file = text("orders.csv", "a,__broken,__file", "11,x,u", "22,y,v")
     orders = table(__position="integer a", __broken="string", __row="string __file")
-    assert rows(place("csv", file), orders) == [(11, "x", "u"), (22, "y", "v")]
+    assert rows(locate("csv", file), orders) == [(11, "x", "u"), (22, "y", "v")]
 
 
 @pytest.mark.parametrize(
@@ -93,21 +93,21 @@ def test_text_is_read_exactly_or_not_at_all(spark, type, text, value):
     assert spark.range(1).select(column).collect()[0][0] == value
 
 
-def test_null_value(rows, place, table, text):
+def test_null_value(rows, locate, table, text):
     orders = table(id="integer", note="string")
     file = text("a.csv", "id,note", "NA,", '1,"NA"', "2,x")
-    assert rows(place("csv", file, null_value="NA"), orders) == [(None, ""), (1, None), (2, "x")]
-    assert rows(place("csv", text("b.csv", "id,note", ',""', "1,NA")), orders) == [(None, None), (1, "NA")]
+    assert rows(locate("csv", file, null_value="NA"), orders) == [(None, ""), (1, None), (2, "x")]
+    assert rows(locate("csv", text("b.csv", "id,note", ',""', "1,NA")), orders) == [(None, None), (1, "NA")]
 
 
-def test_without_a_header_columns_go_by_position(rows, place, table, text):
-    location = place("csv", text("a.csv", "1;x", "2;y"), has_header=False, delimiter=";")
+def test_without_a_header_columns_go_by_position(rows, locate, table, text):
+    location = locate("csv", text("a.csv", "1;x", "2;y"), has_header=False, delimiter=";")
     assert rows(location, table(id="integer", note="string")) == [(1, "x"), (2, "y")]
 
 
-def test_bad_values_are_named_with_file_and_row(refused, place, table, text):
+def test_bad_values_are_named_with_file_and_row(refused, locate, table, text):
     file = text("a.csv", "id,amount", '1,"1,000"', "2,5.00", "3,1.234", *(f"{n},x{n}" for n in range(4, 9)))
-    problem = refused(place("csv", file), table(id="integer", amount="decimal(10,2)"))
+    problem = refused(locate("csv", file), table(id="integer", amount="decimal(10,2)"))
     assert problem.type == "DataLoadError"
     assert "'amount'" in problem.message
     assert [f"{file} row {row}: '{value}'" in problem.message for row, value in ((1, "1,000"), (3, "1.234"))]
@@ -116,69 +116,69 @@ def test_bad_values_are_named_with_file_and_row(refused, place, table, text):
     assert "2 after" in problem.hint
 
 
-def test_null_where_none_may_be(refused, place, table, text):
+def test_null_where_none_may_be(refused, locate, table, text):
     file = text("a.csv", "id,note", "1,x", ",y")
-    problem = refused(place("csv", file), table(id="integer!", note="string"))
+    problem = refused(locate("csv", file), table(id="integer!", note="string"))
     assert (problem.type, f"{file} row 2: NULL" in problem.message) == ("DataLoadError", True)
 
 
-def test_lines_with_too_few_or_too_many_fields(refused, place, table, text):
+def test_lines_with_too_few_or_too_many_fields(refused, locate, table, text):
     file = text("a.csv", "id,note", "1,x", "2", "3,x,y")
-    problem = refused(place("csv", file), table(note="string"))
+    problem = refused(locate("csv", file), table(note="string"))
     assert problem.type == "DataLoadError"
     assert f"{file} row 2: '2'; {file} row 3: '3,x,y'" in problem.message
 
 
-def test_bytes_that_are_no_utf8(refused, place, table, tmp_path):
+def test_bytes_that_are_no_utf8(refused, locate, table, tmp_path):
     file = tmp_path / "latin.csv"
     file.write_bytes(b"note\nok\ncaf\xe9\n")
-    problem = refused(place("csv", file), table(note="string"))
+    problem = refused(locate("csv", file), table(note="string"))
     assert (problem.type, problem.hint) == ("DataLoadError", "the column needs text in UTF-8")
 
 
-def test_a_column_nobody_asks_for_is_not_checked(spark, place, table, text):
-    frame = read(spark, place("csv", text("a.csv", "id,day", "1,x")), table(id="integer", day="date"))
+def test_a_column_nobody_asks_for_is_not_checked(spark, locate, table, text):
+    frame = read(spark, locate("csv", text("a.csv", "id,day", "1,x")), table(id="integer", day="date"))
     assert frame.select("id").collect() == [(1,)]
 
 
-def test_missing_column(refused, place, table, text):
+def test_missing_column(refused, locate, table, text):
     file = text("a.csv", "id,Order Amout", "1,2")
-    problem = refused(place("csv", file), table(id="integer", amount="decimal Order Amount"))
+    problem = refused(locate("csv", file), table(id="integer", amount="decimal Order Amount"))
     assert (problem.type, problem.hint) == ("SchemaMismatch", "did you mean 'Order Amout'?")
     assert str(file) in problem.message
 
 
-def test_each_file_has_its_own_header(rows, refused, place, table, text, tmp_path):
+def test_each_file_has_its_own_header(rows, refused, locate, table, text, tmp_path):
     text("orders/a.csv", "id,note", "1,x")
     text("orders/b.csv", "note,id", "y,2")
-    location = place("csv", tmp_path / "orders")
+    location = locate("csv", tmp_path / "orders")
     assert rows(location, table(id="integer", note="string")) == [(1, "x"), (2, "y")]
     other = text("orders/c.csv", "id", "3")
     assert str(other) in refused(location, table(id="integer", note="string")).message
 
 
-def test_folder_names_are_columns_of_text(rows, place, table, text, tmp_path):
+def test_folder_names_are_columns_of_text(rows, locate, table, text, tmp_path):
     text("orders/month=01/a.csv", "id", "1")
     text("orders/month=02/a.csv", "id,note", "2,x")
-    location = place("csv", tmp_path / "orders")
+    location = locate("csv", tmp_path / "orders")
     assert rows(location, table(id="integer", month="string")) == [(1, "01"), (2, "02")]
 
 
-def test_header_only_is_no_rows(rows, place, table, text):
-    assert rows(place("csv", text("a.csv", "id")), table(id="integer")) == []
+def test_header_only_is_no_rows(rows, locate, table, text):
+    assert rows(locate("csv", text("a.csv", "id")), table(id="integer")) == []
 
 
-def test_a_column_that_is_there_twice(rows, refused, place, table, text):
+def test_a_column_that_is_there_twice(rows, refused, locate, table, text):
     """Spark would call them amount1 and amount2."""
     file = text("a.csv", "id,amount,amount", "1,2,3")
-    assert rows(place("csv", file), table(id="integer")) == [(1,)]
-    problem = refused(place("csv", file), table(id="integer", amount="integer"))
+    assert rows(locate("csv", file), table(id="integer")) == [(1,)]
+    problem = refused(locate("csv", file), table(id="integer", amount="integer"))
     assert (problem.type, problem.message) == ("SchemaMismatch", f"{file} has the column 'amount' twice")
-    problem = refused(place("csv", file), table(id="integer", amount1="integer"))
+    problem = refused(locate("csv", file), table(id="integer", amount1="integer"))
     assert (problem.type, "has no column 'amount1'" in problem.message) == ("SchemaMismatch", True)
 
 
-def test_columns_that_differ_by_case_are_read_by_their_exact_name(rows, place, table, text):
-    location = place("csv", text("a.csv", 'id,Amount,"amount"', "1,2,3"))
+def test_columns_that_differ_by_case_are_read_by_their_exact_name(rows, locate, table, text):
+    location = locate("csv", text("a.csv", 'id,Amount,"amount"', "1,2,3"))
     assert rows(location, table(id="integer", amount="integer")) == [(1, 3)]
     assert rows(location, table(id="integer", Amount="integer")) == [(1, 2)]

@@ -40,18 +40,18 @@ def put(folder: Path, *names: str) -> None:
 
 @pytest.mark.parametrize("format", ["csv", "json", "parquet", "orc", "delta"])
 @pytest.mark.parametrize("mode", ["overwrite", "append", "error"])
-def test_a_folder_with_anything_else_in_it_is_refused(save, place, tmp_path, format, mode):
+def test_a_folder_with_anything_else_in_it_is_refused(save, locate, tmp_path, format, mode):
     put(tmp_path / "out", *FOREIGN)
     before = contents(tmp_path)
-    problem = refusal(save, place(format, tmp_path / "out"), mode=mode)
+    problem = refusal(save, locate(format, tmp_path / "out"), mode=mode)
     for name in FOREIGN:
         assert f"'{name.split('/')[0]}" in problem.message
     assert "which this product did not write" in problem.message and "move these" in problem.hint
     assert contents(tmp_path) == before
 
 
-def test_one_foreign_entry_among_own_files_is_enough(save, rows, place, table, run_id, tmp_path):
-    location = place("csv", tmp_path / "out")
+def test_one_foreign_entry_among_own_files_is_enough(save, rows, locate, table, run_id, tmp_path):
+    location = locate("csv", tmp_path / "out")
     save(location)
     [own] = (tmp_path / "out").iterdir()
     lookalikes = [own.name.upper(), f"{own.stem} - copy.csv", f"x{own.name}", f"{own.name}.bak", own.name[10:]]
@@ -68,8 +68,8 @@ def test_one_foreign_entry_among_own_files_is_enough(save, rows, place, table, r
     assert own.read_text() == "id\n0\n1\n"
 
 
-def test_what_appears_while_rows_are_computed_is_kept(monkeypatch, save, rows, place, table, tmp_path):
-    location = place("csv", tmp_path / "out")
+def test_what_appears_while_rows_are_computed_is_kept(monkeypatch, save, rows, locate, table, tmp_path):
+    location = locate("csv", tmp_path / "out")
     save(location)
     before = contents(tmp_path)
     real = file_writer.stage
@@ -80,8 +80,8 @@ def test_what_appears_while_rows_are_computed_is_kept(monkeypatch, save, rows, p
 
 
 @pytest.mark.parametrize("exchange", [True, False])
-def test_what_appears_at_the_very_last_moment_is_kept(monkeypatch, save, place, tmp_path, exchange):
-    location = place("csv", tmp_path / "out")
+def test_what_appears_at_the_very_last_moment_is_kept(monkeypatch, save, locate, tmp_path, exchange):
+    location = locate("csv", tmp_path / "out")
     save(location)
     real = publish._exchange
 
@@ -97,65 +97,67 @@ def test_what_appears_at_the_very_last_moment_is_kept(monkeypatch, save, place, 
     assert "000000000002-5-" in written
 
 
-def test_append_carries_over_own_files_only(save, place, run_id, tmp_path):
-    save(place("csv", tmp_path / "out"))
+def test_append_carries_over_own_files_only(save, locate, run_id, tmp_path):
+    save(locate("csv", tmp_path / "out"))
     put(tmp_path / "out", "notes.txt")
     (tmp_path / "new").mkdir()
     link_into(tmp_path / "out", tmp_path / "new", run_id("run-2"))
     [own] = (tmp_path / "new").iterdir()
     assert own.name.startswith(run_id("run-1"))
-    assert "cannot be added" in refusal(save, place("json", tmp_path / "new"), mode="append", run="run-2").message
+    assert "cannot be added" in refusal(save, locate("json", tmp_path / "new"), mode="append", run="run-2").message
 
 
-def test_a_format_may_follow_another(save, rows, place, table, tmp_path):
-    save(place("csv", tmp_path / "out"))
-    save(place("parquet", tmp_path / "out"), run="run-2")
-    assert sorted(rows(place("parquet", tmp_path / "out"), table(id="integer"))) == [(0,), (1,)]
+def test_a_format_may_follow_another(save, rows, locate, table, tmp_path):
+    save(locate("csv", tmp_path / "out"))
+    save(locate("parquet", tmp_path / "out"), run="run-2")
+    assert sorted(rows(locate("parquet", tmp_path / "out"), table(id="integer"))) == [(0,), (1,)]
 
 
-def test_one_file_replaces_one_file_and_nothing_else(save, place, tmp_path):
+def test_one_file_replaces_one_file_and_nothing_else(save, locate, tmp_path):
     (tmp_path / "report.csv").write_text("by hand")
-    save(place("csv", tmp_path / "report.csv"))
+    save(locate("csv", tmp_path / "report.csv"))
     assert (tmp_path / "report.csv").read_text() == "id\n0\n1\n"
 
     put(tmp_path / "folder.csv", "part-00000.csv")
-    assert "is a folder, and the output would be a file" in refusal(save, place("csv", tmp_path / "folder.csv")).message
+    assert (
+        "is a folder, and the output would be a file" in refusal(save, locate("csv", tmp_path / "folder.csv")).message
+    )
     (tmp_path / "book").write_text("mine")
-    assert "is a file, and the output would be a folder" in refusal(save, place("csv", tmp_path / "book")).message
-    assert "is a file" in refusal(save, place("delta", tmp_path / "book")).message
+    assert "is a file, and the output would be a folder" in refusal(save, locate("csv", tmp_path / "book")).message
+    assert "is a file" in refusal(save, locate("delta", tmp_path / "book")).message
     os.mkfifo(tmp_path / "pipe.csv")
-    assert "is a special file" in refusal(save, place("csv", tmp_path / "pipe.csv")).message
+    assert "is a special file" in refusal(save, locate("csv", tmp_path / "pipe.csv")).message
     assert (tmp_path / "pipe.csv").is_fifo() and (tmp_path / "book").read_text() == "mine"
 
 
 @pytest.mark.parametrize("format", ["csv", "delta"])
-def test_a_link_made_after_the_plan_is_not_followed(save, place, tmp_path, format):
+def test_a_link_made_after_the_plan_is_not_followed(save, locate, tmp_path, format):
     put(tmp_path / "elsewhere", "mine.txt")
     (tmp_path / "out").symlink_to("elsewhere")
     for target in ("out", "out/deeper"):
-        assert "through a link" in refusal(save, place(format, tmp_path / target)).message
+        assert "through a link" in refusal(save, locate(format, tmp_path / target)).message
     assert list(contents(tmp_path / "elsewhere")) == ["mine.txt"]
 
 
-def test_plain_files_do_not_replace_a_delta_table_nor_the_reverse(save, rows, place, table, tmp_path):
-    save(place("delta", tmp_path / "t"))
-    assert "'_delta_log/'" in refusal(save, place("parquet", tmp_path / "t"), run="run-2").message
-    assert sorted(rows(place("delta", tmp_path / "t"), table(id="integer"))) == [(0,), (1,)]
-    save(place("parquet", tmp_path / "p"))
-    assert "did not write" in refusal(save, place("delta", tmp_path / "p"), run="run-2").message
+def test_plain_files_do_not_replace_a_delta_table_nor_the_reverse(save, rows, locate, table, tmp_path):
+    save(locate("delta", tmp_path / "t"))
+    assert "'_delta_log/'" in refusal(save, locate("parquet", tmp_path / "t"), run="run-2").message
+    assert sorted(rows(locate("delta", tmp_path / "t"), table(id="integer"))) == [(0,), (1,)]
+    save(locate("parquet", tmp_path / "p"))
+    assert "did not write" in refusal(save, locate("delta", tmp_path / "p"), run="run-2").message
 
 
-def test_a_delta_table_may_have_neighbours_that_stay(save, place, tmp_path):
+def test_a_delta_table_may_have_neighbours_that_stay(save, locate, tmp_path):
     write_deltalake(tmp_path / "t", pa.table({"id": [7]}))
     put(tmp_path / "t", "README.md", "notes/a.txt")
     before = contents(tmp_path / "t")
-    save(place("delta", tmp_path / "t"))
+    save(locate("delta", tmp_path / "t"))
     assert before.items() <= contents(tmp_path / "t").items(), "a commit removes and changes no file"
 
 
-def test_files_of_a_killed_first_attempt_do_not_block_a_delta_table(save, place, run_id, tmp_path):
+def test_files_of_a_killed_first_attempt_do_not_block_a_delta_table(save, locate, run_id, tmp_path):
     put(tmp_path / "t" / f"{run_id('run-1')}-5" / "0123", "part-0.parquet")
-    assert save(place("delta", tmp_path / "t")).version == 0
+    assert save(locate("delta", tmp_path / "t")).version == 0
 
 
 NEIGHBOURS = [
@@ -179,14 +181,14 @@ def test_neighbours_that_look_like_ours_are_kept(tmp_path, neighbour):
     assert contents(tmp_path) == before
 
 
-def test_a_lock_that_cannot_be_one(tmp_path, save, place):
+def test_a_lock_that_cannot_be_one(tmp_path, save, locate):
     lock = tmp_path / ".out.tallybook-lock"
     lock.symlink_to(tmp_path / "victim")
-    assert "could not be written" in refusal(save, place("csv", tmp_path / "out")).message
+    assert "could not be written" in refusal(save, locate("csv", tmp_path / "out")).message
     assert not (tmp_path / "victim").exists()
     lock.unlink()
     os.mkfifo(lock)
-    assert "special file" in refusal(save, place("csv", tmp_path / "out")).message
+    assert "special file" in refusal(save, locate("csv", tmp_path / "out")).message
     assert lock.is_fifo()
 
 

@@ -32,16 +32,16 @@ def rewritten(spark, tmp_path):
     return make
 
 
-def test_a_column_that_only_the_metadata_names_is_missing(rewritten, refused, rows, place, table):
+def test_a_column_that_only_the_metadata_names_is_missing(rewritten, refused, rows, locate, table):
     file = rewritten(lambda data: data.drop(["name"]))
-    problem = refused(place("parquet", file), table(id="integer", name="string"))
+    problem = refused(locate("parquet", file), table(id="integer", name="string"))
     assert (problem.type, f"{file} has no column 'name'" in problem.message) == ("SchemaMismatch", True)
-    assert rows(place("parquet", file), table(id="integer", amount="decimal(3,2)")) == [(0, Decimal("1.50"))]
+    assert rows(locate("parquet", file), table(id="integer", amount="decimal(3,2)")) == [(0, Decimal("1.50"))]
 
 
-def test_a_column_that_the_metadata_does_not_name_is_there(rewritten, rows, place, table):
+def test_a_column_that_the_metadata_does_not_name_is_there(rewritten, rows, locate, table):
     file = rewritten(lambda data: data.append_column("region", pa.array(["EMEA"])))
-    assert rows(place("parquet", file), table(id="integer", region="string")) == [(0, "EMEA")]
+    assert rows(locate("parquet", file), table(id="integer", region="string")) == [(0, "EMEA")]
 
 
 @pytest.mark.parametrize(
@@ -54,20 +54,20 @@ def test_a_column_that_the_metadata_does_not_name_is_there(rewritten, rows, plac
         (pa.array(["1.50"]), "decimal(3,2)", None),
     ],
 )
-def test_a_type_counts_as_the_file_has_it(rewritten, refused, rows, place, table, array, declared, expected):
+def test_a_type_counts_as_the_file_has_it(rewritten, refused, rows, locate, table, array, declared, expected):
     file = rewritten(lambda data: data.set_column(2, "amount", array))
-    location, orders = place("parquet", file), table(amount=declared)
+    location, orders = locate("parquet", file), table(amount=declared)
     if expected is None:
         assert refused(location, orders).type == "SchemaMismatch"
     else:
         assert rows(location, orders) == [(expected,)]
 
 
-def test_files_with_different_columns_of_their_own(spark, refused, rows, place, table, tmp_path):
+def test_files_with_different_columns_of_their_own(spark, refused, rows, locate, table, tmp_path):
     spark.range(2).selectExpr("id", "'x' AS name").coalesce(1).write.parquet(str(tmp_path / "orders"))
     first = next((tmp_path / "orders").glob("*.parquet"))
     pq.write_table(pq.read_table(first), tmp_path / "orders/same.parquet")
-    location, orders = place("parquet", tmp_path / "orders"), table(id="integer", name="string")
+    location, orders = locate("parquet", tmp_path / "orders"), table(id="integer", name="string")
     assert sorted(rows(location, orders)) == [(0, "x"), (0, "x"), (1, "x"), (1, "x")]
     changed = tmp_path / "orders/z.parquet"
     pq.write_table(pq.read_table(first).drop(["name"]), changed)
@@ -80,26 +80,26 @@ def save(path, **columns):
     return path
 
 
-def test_unsigned_numbers(rows, refused, place, table, tmp_path):
+def test_unsigned_numbers(rows, refused, locate, table, tmp_path):
     largest = {f"u{bits}": pa.array([2**bits - 1], f"uint{bits}") for bits in (8, 16, 32, 64)}
-    location = place("parquet", save(tmp_path / "a.parquet", **largest))
+    location = locate("parquet", save(tmp_path / "a.parquet", **largest))
     assert rows(location, table(u8="integer", u16="decimal(10,0)", u32="integer")) == [(255, 65535, 2**32 - 1)]
     assert rows(location, table(u64="decimal(20,0)")) == [(2**64 - 1,)]
     assert refused(location, table(u64="integer")).type == "SchemaMismatch"
 
 
 @pytest.mark.parametrize("as_integer", [True, False])
-def test_decimals_in_every_layout(rows, place, table, tmp_path, as_integer):
+def test_decimals_in_every_layout(rows, locate, table, tmp_path, as_integer):
     arrays = {f"d{p}": pa.array([Decimal("-1.25"), None], pa.decimal128(p, 2)) for p in (4, 9, 18, 38)}
     pq.write_table(pa.table(arrays), tmp_path / "a.parquet", store_decimal_as_integer=as_integer)
     orders = table(d4="decimal(6,4)", d9="decimal(9,2)", d18="decimal(20,2)", d38="decimal(38,2)")
-    assert rows(place("parquet", tmp_path / "a.parquet"), orders) == [(Decimal("-1.25"),) * 4, (None,) * 4]
+    assert rows(locate("parquet", tmp_path / "a.parquet"), orders) == [(Decimal("-1.25"),) * 4, (None,) * 4]
 
 
 @pytest.mark.parametrize("zone", [None, "UTC"])
-def test_nanoseconds_are_exact_or_refused(spark, rows, refused, place, table, tmp_path, zone):
+def test_nanoseconds_are_exact_or_refused(spark, rows, refused, locate, table, tmp_path, zone):
     type = pa.timestamp("ns", zone)
-    location = place("parquet", save(tmp_path / "a.parquet", at=pa.array([-1_000, 1_769_817_600_123_456_000], type)))
+    location = locate("parquet", save(tmp_path / "a.parquet", at=pa.array([-1_000, 1_769_817_600_123_456_000], type)))
     local = dt.datetime.now().astimezone().utcoffset()
     expected = [dt.datetime(1969, 12, 31, 23, 59, 59, 999999), dt.datetime(2026, 1, 31, 0, 0, 0, 123456)]
     assert rows(location, table(at="timestamp")) == [(moment + local,) for moment in expected]
@@ -111,11 +111,11 @@ def test_nanoseconds_are_exact_or_refused(spark, rows, refused, place, table, tm
     )
 
 
-def test_old_timestamps_of_96_bits(rows, refused, place, table, tmp_path):
+def test_old_timestamps_of_96_bits(rows, refused, locate, table, tmp_path):
     def save_int96(*nanos):
         columns = pa.table({"at": pa.array(nanos, pa.timestamp("ns"))})
         pq.write_table(columns, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
-        return place("parquet", tmp_path / "a.parquet")
+        return locate("parquet", tmp_path / "a.parquet")
 
     local = dt.datetime.now().astimezone().utcoffset()
     assert rows(save_int96(1_000, None), table(at="timestamp")) == [
@@ -127,25 +127,25 @@ def test_old_timestamps_of_96_bits(rows, refused, place, table, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.b", "a b", "a`b", "ä=1", '"'])
-def test_odd_column_names(rows, place, table, tmp_path, name):
+def test_odd_column_names(rows, locate, table, tmp_path, name):
     file = save(tmp_path / "a.parquet", **{name: [7], "other": [1]})
     orders = table(value="integer").model_copy(
         update={"columns": (table(value="integer").columns[0].model_copy(update={"source": name}),)}
     )
-    assert rows(place("parquet", file), orders) == [(7,)]
+    assert rows(locate("parquet", file), orders) == [(7,)]
 
 
-def test_columns_that_differ_only_in_case(rows, refused, place, table, tmp_path):
+def test_columns_that_differ_only_in_case(rows, refused, locate, table, tmp_path):
     file = tmp_path / "a.parquet"
     pq.write_table(pa.table([[1], [2], [3], [4]], names=["id", "ID", "Id", "n"]), file)
-    assert rows(place("parquet", file), table(n="integer")) == [(4,)]
-    problem = refused(place("parquet", file), table(id="integer"))
+    assert rows(locate("parquet", file), table(n="integer")) == [(4,)]
+    problem = refused(locate("parquet", file), table(id="integer"))
     assert (problem.type, "'ID' and 'Id' and 'id'" in problem.message) == ("SchemaMismatch", True)
     pq.write_table(pa.table([[1], [2]], names=["id", "id"]), file)
-    assert "the column 'id' twice" in refused(place("parquet", file), table(id="integer")).message
+    assert "the column 'id' twice" in refused(locate("parquet", file), table(id="integer")).message
 
 
-def test_columns_nobody_can_declare(rows, refused, place, table, tmp_path):
+def test_columns_nobody_can_declare(rows, refused, locate, table, tmp_path):
     file = save(
         tmp_path / "a.parquet",
         id=[1],
@@ -154,7 +154,7 @@ def test_columns_nobody_can_declare(rows, refused, place, table, tmp_path):
         at=pa.array([dt.time(1)], pa.time64("ns")),
         nothing=pa.array([None], pa.null()),
     )
-    location = place("parquet", file)
+    location = locate("parquet", file)
     assert rows(location, table(id="integer", nothing="date")) == [(1, None)]
     for name in ("tags", "address", "at"):
         problem = refused(location, table(**{name: "string"}))
@@ -164,12 +164,12 @@ def test_columns_nobody_can_declare(rows, refused, place, table, tmp_path):
 OLD = [dt.date(1, 1, 1), dt.date(1582, 10, 10), dt.date(2026, 1, 31)]
 
 
-def test_old_dates_of_other_writers_are_exact(rows, place, table, tmp_path):
+def test_old_dates_of_other_writers_are_exact(rows, locate, table, tmp_path):
     file = save(tmp_path / "a.parquet", day=OLD)
-    assert rows(place("parquet", file), table(day="date")) == [(day,) for day in OLD]
+    assert rows(locate("parquet", file), table(day="date")) == [(day,) for day in OLD]
 
 
-def test_old_dates_of_spark(spark, rows, place, table, tmp_path):
+def test_old_dates_of_spark(spark, rows, locate, table, tmp_path):
     days = spark.createDataFrame([(day,) for day in OLD[::2]], "day date").coalesce(1)
     for mode in ("LEGACY", "CORRECTED"):
         with_mode = days.write.option("spark.sql.parquet.datetimeRebaseModeInWrite", mode)
@@ -178,7 +178,7 @@ def test_old_dates_of_spark(spark, rows, place, table, tmp_path):
             with_mode.parquet(str(tmp_path / mode))
         finally:
             spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInWrite")
-        assert rows(place("parquet", tmp_path / mode), table(day="date")) == [(day,) for day in OLD[::2]]
+        assert rows(locate("parquet", tmp_path / mode), table(day="date")) == [(day,) for day in OLD[::2]]
 
 
 def foreign(path, said, created_by="parquet-mr version 1.8.1"):
@@ -190,25 +190,25 @@ def foreign(path, said, created_by="parquet-mr version 1.8.1"):
     return path
 
 
-def test_old_dates_in_an_unknown_calendar_are_refused(refused, rows, place, table, tmp_path):
+def test_old_dates_in_an_unknown_calendar_are_refused(refused, rows, locate, table, tmp_path):
     file = foreign(tmp_path / "a.parquet", {})
-    problem = refused(place("parquet", file), table(day="date"))
+    problem = refused(locate("parquet", file), table(day="date"))
     assert problem.type == "DataLoadError"
     assert "row 1: '0001-01-01 (the file does not say which calendar" in problem.message
     assert "row 2: '1582-10-10" in problem.message and "row 3" not in problem.message
     assert (
         "row 1: '1890-01-01 00:00:00 (the file does not say"
-        in refused(place("parquet", file), table(at="timestamp")).message
+        in refused(locate("parquet", file), table(at="timestamp")).message
     )
 
 
-def test_the_calendar_a_footer_states(rows, place, table, tmp_path):
+def test_the_calendar_a_footer_states(rows, locate, table, tmp_path):
     proleptic = foreign(tmp_path / "a.parquet", {"writer.date.proleptic": "true"})
-    assert rows(place("parquet", proleptic), table(day="date")) == [(day,) for day in OLD]
+    assert rows(locate("parquet", proleptic), table(day="date")) == [(day,) for day in OLD]
     julian = foreign(tmp_path / "b.parquet", {"writer.date.proleptic": "false"})
-    assert rows(place("parquet", julian), table(day="date"))[0] == (dt.date(1, 1, 3),)
+    assert rows(locate("parquet", julian), table(day="date"))[0] == (dt.date(1, 1, 3),)
     spark_2 = foreign(tmp_path / "c.parquet", {"org.apache.spark.version": "2.4.8"})
-    assert rows(place("parquet", spark_2), table(day="date"))[0] == (dt.date(1, 1, 3),)
+    assert rows(locate("parquet", spark_2), table(day="date"))[0] == (dt.date(1, 1, 3),)
 
 
 @pytest.mark.parametrize(
@@ -229,9 +229,9 @@ def test_which_writers_are_trusted(tmp_path, said, created_by, doubted):
     assert {name for name, column in reading.columns if column.doubt} == set(doubted)
 
 
-def test_years_beyond_9999_are_refused(refused, place, table, tmp_path):
+def test_years_beyond_9999_are_refused(refused, locate, table, tmp_path):
     file = save(tmp_path / "a.parquet", day=pa.array([2932897, -800_000], pa.int32()).cast(pa.date32()))
-    problem = refused(place("parquet", file), table(day="date"))
+    problem = refused(locate("parquet", file), table(day="date"))
     assert (problem.type, problem.message.count("outside the years 1 to 9999")) == ("DataLoadError", 2)
 
 

@@ -32,8 +32,8 @@ def refusal(save, *arguments, **options) -> str:
     return caught.value.problem.message
 
 
-def test_round_trip(save, rows, place, table, tmp_path):
-    location = place("delta", tmp_path / "a table")
+def test_round_trip(save, rows, locate, table, tmp_path):
+    location = locate("delta", tmp_path / "a table")
     row = (1, Decimal("1.5"), "é", dt.date(2026, 1, 31), dt.datetime(2026, 1, 31, 10, 0, 0, 123456), True)
     written = save([row, (None,) * 6], location, schema=SCHEMA)
     assert (written.rows, written.version) == (2, 0)
@@ -44,19 +44,19 @@ def test_round_trip(save, rows, place, table, tmp_path):
     assert other.count() == 2
 
 
-def test_modes_and_versions(save, rows, place, table, tmp_path):
-    location = place("delta", tmp_path / "t")
+def test_modes_and_versions(save, rows, locate, table, tmp_path):
+    location = locate("delta", tmp_path / "t")
     assert save([(1,)], location, mode="error").version == 0
     assert save([(2,), (3,)], location, mode="append", run="run-2").version == 1
     assert "already exists" in refusal(save, [(4,)], location, mode="error", run="run-3")
     assert "note string" in refusal(save, [("x",)], location, mode="append", run="run-3", schema="note string")
     assert save([("x",)], location, run="run-3", schema="note string").version == 2
     assert rows(location, table(note="string")) == [("x",)]
-    assert sorted(rows(place("delta", tmp_path / "t", version=1), table(id="integer"))) == [(1,), (2,), (3,)]
+    assert sorted(rows(locate("delta", tmp_path / "t", version=1), table(id="integer"))) == [(1,), (2,), (3,)]
 
 
-def test_a_retry_reports_the_earlier_commit(save, rows, place, table, tmp_path):
-    location = place("delta", tmp_path / "t")
+def test_a_retry_reports_the_earlier_commit(save, rows, locate, table, tmp_path):
+    location = locate("delta", tmp_path / "t")
     first = save([(1,)], location, mode="append")
     save([(2,)], location, mode="append", seq=6)
     save([(3,)], location, mode="append", run="run-2")
@@ -64,8 +64,8 @@ def test_a_retry_reports_the_earlier_commit(save, rows, place, table, tmp_path):
     assert sorted(rows(location, table(id="integer"))) == [(1,), (2,), (3,)]
 
 
-def test_an_empty_result_is_a_typed_table(save, rows, place, table, tmp_path):
-    location = place("delta", tmp_path / "t")
+def test_an_empty_result_is_a_typed_table(save, rows, locate, table, tmp_path):
+    location = locate("delta", tmp_path / "t")
     written = save([], location, schema=SCHEMA)
     assert written.rows == 0 and DeltaTable(tmp_path / "t").file_uris() == []
     assert [field.name for field in DeltaTable(tmp_path / "t").schema().fields] == list(written.columns)
@@ -74,9 +74,9 @@ def test_an_empty_result_is_a_typed_table(save, rows, place, table, tmp_path):
     assert rows(location, table(id="integer")) == []
 
 
-def test_files_of_an_attempt_that_died_are_never_seen(monkeypatch, save, rows, place, table, run_id, tmp_path):
+def test_files_of_an_attempt_that_died_are_never_seen(monkeypatch, save, rows, locate, table, run_id, tmp_path):
     """Between staging and commit nothing is cleaned up by code, so an exception there is like a kill."""
-    location = place("delta", tmp_path / "t")
+    location = locate("delta", tmp_path / "t")
     save([(1,)], location)
     with monkeypatch.context() as patch:
         patch.setattr(delta_commit, "_commit", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
@@ -91,8 +91,8 @@ def test_files_of_an_attempt_that_died_are_never_seen(monkeypatch, save, rows, p
 
 
 @pytest.mark.parametrize("mode", ["overwrite", "append"])
-def test_another_commit_in_between(monkeypatch, save, rows, place, table, tmp_path, mode):
-    location = place("delta", tmp_path / "t")
+def test_another_commit_in_between(monkeypatch, save, rows, locate, table, tmp_path, mode):
+    location = locate("delta", tmp_path / "t")
     save([(1,)], location)
     real, others = delta_commit.stage, [2]
 
@@ -107,8 +107,8 @@ def test_another_commit_in_between(monkeypatch, save, rows, place, table, tmp_pa
     assert sorted(rows(location, table(id="integer"))) == expected
 
 
-def test_another_run_creates_the_table_in_between(monkeypatch, save, rows, place, table, tmp_path):
-    location = place("delta", tmp_path / "t")
+def test_another_run_creates_the_table_in_between(monkeypatch, save, rows, locate, table, tmp_path):
+    location = locate("delta", tmp_path / "t")
     real = delta_commit.stage
 
     def stage(*arguments):
@@ -120,26 +120,26 @@ def test_another_run_creates_the_table_in_between(monkeypatch, save, rows, place
     assert rows(location, table(id="integer")) == [(1,)]
 
 
-def test_tables_with_needs_of_their_own_are_refused(save, place, tmp_path):
+def test_tables_with_needs_of_their_own_are_refused(save, locate, tmp_path):
     write_deltalake(tmp_path / "t", pa.table({"id": [1], "region": ["a"]}), partition_by=["region"])
-    assert "partitions by region" in refusal(save, [(1,)], place("delta", tmp_path / "t"))
+    assert "partitions by region" in refusal(save, [(1,)], locate("delta", tmp_path / "t"))
     DeltaTable.create(
         tmp_path / "u", pa.schema([("id", pa.int64())]), configuration={"delta.enableChangeDataFeed": "true"}
     )
-    assert "cannot be written yet" in refusal(save, [(1,)], place("delta", tmp_path / "u"))
+    assert "cannot be written yet" in refusal(save, [(1,)], locate("delta", tmp_path / "u"))
 
 
-def test_a_place_that_cannot_be_made_is_told_in_a_line(save, place, tmp_path):
-    message = refusal(save, [(1,)], place("delta", "/proc/tallybook"))
+def test_a_place_that_cannot_be_made_is_told_in_a_line(save, locate, tmp_path):
+    message = refusal(save, [(1,)], locate("delta", "/proc/tallybook"))
     assert message.startswith("delta /proc/tallybook could not be written: Mkdirs failed to create file:/proc/")
     assert "\n" not in message
     (tmp_path / "file").touch()
-    assert "Not a directory" in refusal(save, [(1,)], place("delta", tmp_path / "file" / "t"))
+    assert "Not a directory" in refusal(save, [(1,)], locate("delta", tmp_path / "file" / "t"))
 
 
 @pytest.mark.parametrize("name", ["50% Anteil", "Größe é", "a+b&c=d;e"])
-def test_odd_names_that_work(save, rows, place, table, tmp_path, name):
-    location = place("delta", tmp_path / name / "t")
+def test_odd_names_that_work(save, rows, locate, table, tmp_path, name):
+    location = locate("delta", tmp_path / name / "t")
     assert save([(1,)], location).version == 0
     assert save([(1,)], location).version == 0, "a retry"
     assert rows(location, table(id="integer")) == [(1,)]
@@ -147,8 +147,8 @@ def test_odd_names_that_work(save, rows, place, table, tmp_path, name):
 
 @pytest.mark.parametrize(("name", "misread"), [("a#b", "#"), ("a?b", "?"), ("my%20project", "%20"), ("a\\b", "\\")])
 def test_names_the_log_would_not_be_found_by_are_refused_before_anything_is_written(
-    save, place, tmp_path, name, misread
+    save, locate, tmp_path, name, misread
 ):
-    message = refusal(save, [(1,)], place("delta", tmp_path / name / "t"))
+    message = refusal(save, [(1,)], locate("delta", tmp_path / name / "t"))
     assert f"'{misread}' in its path" in message
     assert list(tmp_path.iterdir()) == []

@@ -33,7 +33,7 @@ class Layout:
 
 
 @st.composite
-def place(
+def layout_of(
     draw: st.DrawFn, extension: str, columns: Sequence[Column], *, sound: bool, endings: Sequence[str] = ("",)
 ) -> Layout:
     """One file or a folder of up to three; unless the case is sound, they may be at different depths."""

@@ -1,4 +1,4 @@
-"""A whole place, strictly: which files belong to it, the values in their folder names, and their rows in types."""
+"""A whole location, strictly: which files belong to it, the values in their folder names, and their rows in types."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Sheet:
 
 
 def strict(case: Case, root: Path) -> StrictReading:
-    """What a strict reader finds at the place of a case that was written below `root`; raises MalformedError."""
+    """What a strict reader finds at the location of a case that was written below `root`; raises MalformedError."""
     files = {root: {}} if case.format == "delta" else _files(case, root)
     sheets = _json_sheets(case, files) if case.format == "json" else {file: _sheet(case, file, files) for file in files}
     rows: list[Row] = []
@@ -68,15 +68,15 @@ def strict(case: Case, root: Path) -> StrictReading:
 
 
 def _files(case: Case, root: Path) -> dict[Path, Folder]:
-    """The files of a place, each with the columns and values in the names of its folders below the place.
+    """The files of a location, each with the columns and values in the names of its folders below the location.
 
-    Each file or folder that a pattern matches is a place of its own.
+    Each file or folder that a pattern matches is a location of its own.
     """
-    place = root / case.target if case.target else root
-    places = [place] if place.exists() else sorted(root.glob(case.target))
+    location = root / case.target if case.target else root
+    locations = [location] if location.exists() else sorted(root.glob(case.target))
     files = {
         file: _folder(file.relative_to(each).parts[:-1])
-        for each in places
+        for each in locations
         for file in ([each] if each.is_file() else sorted(each.rglob("*")))
         if file.is_file() and not any(map(_hidden, file.relative_to(root).parts))
     }
@@ -198,7 +198,7 @@ def _csv_sheet(case: Case, file: Path, folder: Folder) -> Sheet:
 
 
 def _json_sheets(case: Case, files: Mapping[Path, Folder]) -> dict[Path, Sheet]:
-    """JSON names its columns row by row, so all files of a place have the same columns."""
+    """JSON names its columns row by row, so all files of a location have the same columns."""
     rows = {file: objects(_text(file)) for file in files}
     every = [row for of_file in rows.values() for row in of_file]
     wanted = [column.physical for column in _wanted(case)]
