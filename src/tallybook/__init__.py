@@ -1,6 +1,6 @@
-"""Tallybook as a library: the names for scripts and notebooks, and no others.
+"""Tallybook as a library: the public names for scripts and notebooks.
 
-What brings pyspark or the checker along is imported when it is first used, so `import tallybook` costs nothing.
+Names that need pyspark or the checker are imported when they are first used, so `import tallybook` is fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Folders and files that only their owner can read: logs, the store, and what else the product keeps for itself."""
+"""Makes folders and files that only their owner can read: logs, the store and other files of the product."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def make_private_folder(path: Path) -> Path:
-    """Makes a folder, and the missing ones above it, for the owner only. One that is there stays as it is."""
+    """Makes a folder, and the missing ones above it, for the owner only. An existing folder stays as it is."""
     for folder in reversed([path, *path.parents]):
         if not folder.exists():
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -19,7 +19,7 @@ def make_private_folder(path: Path) -> Path:
 
 
 def close_folder(path: Path) -> None:
-    """Takes a folder of ours away from everybody but its owner, where it can be done: older versions left it open."""
+    """Makes a folder of ours accessible to its owner only, if possible: older versions left it open."""
     try:
         mode = path.stat().st_mode
         if mode & _OTHERS:
@@ -29,7 +29,7 @@ def close_folder(path: Path) -> None:
 
 
 def make_private_file(path: Path) -> Path:
-    """Makes an empty file for the owner only. One that is there stays as it is."""
+    """Makes an empty file for the owner only. An existing file stays as it is."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     return path

@@ -1,8 +1,8 @@
-"""Secrets: read by reference when they are needed, recognised where they must not be, never shown.
+"""Reads secrets by reference, and finds secrets that someone wrote into a file.
 
-A reference is `env:NAME` or `file:PATH`. What it leads to is a `Secret`, which prints as `***`. The other half of this
-module finds passwords, tokens and keys that someone wrote into a file after all: in urls, and in settings whose name
-says that they are secret. It replaces each with stars of the same length, so that places in the text stay right.
+A reference is `env:NAME` or `file:PATH`. `read_secret` returns a `Secret`, which prints as `***`. `hide_secrets` finds
+passwords, tokens and keys in urls and in settings whose name says that they are secret. It replaces each with stars of
+the same length, so that positions in the text stay right.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LARGEST = 1_000_000
 
 @dataclass(frozen=True)
 class Secret:
-    """A secret value. It shows itself only to `reveal`."""
+    """A secret value. Only `reveal` returns it."""
 
     _value: str = field(repr=False)
 
@@ -36,22 +36,23 @@ class Secret:
 
 
 def read_secret(reference: str, root: Path, environ: Mapping[str, str]) -> Secret:
-    """Reads the secret that a reference names; a relative path is below `root`. CredentialNotFound if there is none.
+    """Reads the secret that a reference names; a relative path is below `root`. Raises `CredentialNotFound` if there is
+    none.
 
-    A file that others may read is accepted: secrets that Kubernetes and Docker mount usually are such files. Line
-    breaks at its end do not count.
+    A file that others may read is accepted: Kubernetes and Docker usually mount secrets as such files. Line breaks at
+    the end of the file are removed.
     """
     kind, _, name = reference.partition(":")
     if kind == "env" and name:
         value = environ.get(name)
         if value is None:
             raise _not_found(
-                f"the environment variable {name} is not set", f"set it, or mend the reference {reference}"
+                f"the environment variable {name} is not set", f"set it, or correct the reference {reference}"
             )
     elif kind == "file" and name:
         value = _content(root / name, reference)
     else:
-        raise _not_found("a reference to a secret is neither env:NAME nor file:PATH")
+        raise _not_found("a reference to a secret must be env:NAME or file:PATH")
     if not value:
         raise _not_found(f"the secret {reference} is empty")
     return Secret(value)
@@ -86,9 +87,9 @@ _HARMLESS_ENDS = re.compile(
     r"|length|location|max|mechanism|min|mode|names?|path|period|providers?|ratio|ref|regex|renewal|renewer|required|size"
     r"|timeout|ttl|type|ur[il]|version"
 )
-"""What a setting is about when it ends so: not the secret itself."""
+"""The last words of names of settings that are about a secret but do not contain it."""
 _HARMLESS = re.compile(r"(?i)\.secrets\.|secretKeyRef|tokenSecret\.|^spark\.kerberos\.renewal\.credentials$")
-"""Names of secrets that Kubernetes keeps, and a choice between two words."""
+"""Settings that name a secret of Kubernetes, and one whose value is one of two words."""
 
 
 def names_secret(setting: str) -> bool:
@@ -100,8 +101,8 @@ def names_secret(setting: str) -> bool:
 
 
 def hide_secrets(text: str) -> str:
-    """The text with stars in place of every password, token and key that is part of a url, a connection string or a
-    Java option (`-Djavax.net.ssl.keyStorePassword=...`)."""
+    """Returns the text with stars instead of every password, token and key in a url, a connection string or a Java
+    option (`-Djavax.net.ssl.keyStorePassword=...`)."""
     kept, at = [], 0
     for start, end in sorted(_secret_spans(text)):
         if end > at:
@@ -119,8 +120,8 @@ _PORTS = re.compile(r"\d{0,5}(,[^@]*)?")
 
 
 def _secret_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Looks at each stretch without white space by itself, and at each of its characters a few times at most: a file
-    of two megabytes must not take minutes."""
+    """Yields start and end of each secret. Looks at each word separately, and at each character only a few times: a
+    file of two megabytes must not take minutes."""
     if ":" not in text and "=" not in text:
         return
     for stretch in re.finditer(r"\S+", text):
@@ -145,13 +146,13 @@ def _spans_of_token(token: str) -> Iterator[tuple[int, int]]:
 
 
 def _userinfo(token: str) -> Iterator[tuple[int, int]]:
-    """The passwords before the `@` of urls, also such that should have been percent-encoded and were not."""
+    """Yields the passwords before the `@` of urls, also those that should have been percent-encoded and were not."""
     last_at = token.rfind("@")
     start = token.find("://")
     while 0 <= start < last_at:
         start += len("://")
-        found = _AUTHORITY_END.search(token, start)
-        authority = token[start : found.start() if found else None]
+        authority_end = _AUTHORITY_END.search(token, start)
+        authority = token[start : authority_end.start() if authority_end else None]
         user, colon, rest = authority.partition(":")
         end = authority.rfind("@")
         if end < 0 and colon and not user.startswith("[") and not _PORTS.fullmatch(rest):

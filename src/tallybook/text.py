@@ -1,4 +1,4 @@
-"""Text of users as a screen can show it: on one line, with nothing in it that commands the terminal."""
+"""Makes text of users safe to print: on one line, without characters that control the terminal."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ _NOT_SHOWN = re.compile(
 )
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 JOINERS = "\u200c\u200d"
-"""Part of emoji and of some scripts. They join what is around them and have no width."""
+"""Characters in emoji and some scripts that join their neighbours and have no width."""
 
 
 def printable(text: str) -> str:
-    """The text with every character that a screen would not show as itself written as an escape, such as `\\x1b`.
+    """Returns the text with every character that a screen would not show as itself written as an escape, such as
+    `\\x1b`.
 
-    Letters of all languages and emoji stay as they are. Text that went through once goes through again unchanged.
+    Letters of all languages and emoji stay as they are. Printable text does not change.
     """
-    return _NOT_SHOWN.sub(lambda found: escaped(found[0]), text)
+    return _NOT_SHOWN.sub(lambda match: escaped(match[0]), text)
 
 
 def escaped(char: str) -> str:
-    """A character as an escape: `\\n`, `\\x1b`, `\\u202e`."""
+    """Returns a character as an escape: `\\n`, `\\x1b`, `\\u202e`."""
     code = ord(char)
     long = f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
     return _SHORT.get(char, long)
 
 
 def width(text: str) -> int:
-    """The columns a printable text takes on a terminal: two for 漢, none for what is written over the letter before."""
+    """Returns the columns that a printable text takes on a terminal: two for 漢, none for a combining accent."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
@@ -46,12 +47,12 @@ def _columns(char: str) -> int:
 
 
 def padded(text: str, columns: int) -> str:
-    """The text with spaces after it, up to that width."""
+    """Returns the text with spaces after it, up to that width."""
     return text + " " * (columns - width(text))
 
 
 def shortened(text: str, most: int = 200) -> str:
-    """The text, cut where it is longer than anyone reads in a message."""
+    """Returns the text, cut if it is too long for a message."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
@@ -71,5 +72,5 @@ Line = tuple[str | Marked, ...]
 
 
 def unstyled(line: Line) -> str:
-    """A line without styles, printable."""
+    """Returns a line as printable text, without styles."""
     return "".join(printable(part.text if isinstance(part, Marked) else part) for part in line)

@@ -89,11 +89,13 @@ def test_a_period_with_a_slash_is_no_folder(books: Books, spark: object) -> None
     books.edit("sales.yaml", "resolver_id: by-month", "resolver_id: reference")
     (books.root / "data/sales.csv").write_text("id,region,amount,_period\na,EMEA,10,2026/01\n")
     rule = [problem.message for problem in books.open().validate()]
-    assert rule == ["'{{period}}' in '{{table_name}}/{{period}}.csv' is '2026/01' here, which cannot be part of a path"]
+    assert rule == [
+        "'{{period}}' in '{{table_name}}/{{period}}.csv' would be '2026/01', which cannot be part of a path"
+    ]
     books.edit("places.yaml", "{{table_name}}/{{period}}.csv", "{{table_name}}/{{YYYY}}-{{MM}}.csv")
     probe(books, "{location: 'out/{{period}}.csv'}")
     problem = refused(books, period="2026/01")
-    assert "is '2026/01' here, which cannot be part of a path" in problem.message and problem.seq == 10
+    assert "would be '2026/01', which cannot be part of a path" in problem.message and problem.seq == 10
     probe(books, "{location: 'out/{{YYYY}}/{{MM}}.csv'}")
     [output] = books.run("probe", "2026/01").outputs
     assert output.location.endswith(".tallybook/sandbox/probe/2026%2F01/10-01.csv")

@@ -88,7 +88,7 @@ def test_a_log_without_its_store(file: Path) -> None:
     log = file.with_name("store.sqlite3-wal")
     log.write_bytes(b"pages of the store that is gone")
     for attempt in opened(file):
-        with pytest.raises(StoreError, match=r"is gone, but its log store\.sqlite3-wal is still there"):
+        with pytest.raises(StoreError, match=r"is gone, but its log store\.sqlite3-wal still exists"):
             attempt()
     assert not file.exists()
     log.unlink()

@@ -83,7 +83,7 @@ def test_a_credential_from_a_file(tmp_path: Path) -> None:
         (f"{SECRET}:::", {}, "cannot be read"),
         ("postgresql://me@h/db", {"TALLYBOOK_STORE_CREDENTIAL": "env:GONE"}, "GONE is not set"),
         ("postgresql://me@h/db", {"TALLYBOOK_STORE_CREDENTIAL": "file:gone"}, "the secret file:gone cannot be read"),
-        ("postgresql://me@h/db", {"TALLYBOOK_STORE_CREDENTIAL": SECRET}, "neither env:NAME nor file:PATH"),
+        ("postgresql://me@h/db", {"TALLYBOOK_STORE_CREDENTIAL": SECRET}, "must be env:NAME or file:PATH"),
     ],
 )
 def test_refused_urls(setting: str, environ: dict[str, str], reason: str, tmp_path: Path) -> None:

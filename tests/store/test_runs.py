@@ -178,7 +178,7 @@ def test_a_retry_says_its_results_again_but_committed_outputs_stay(
     store.fail_run(run, PROBLEM)
     again = store.retry_run(run.id)
     assert store.output_results(run.id) == (committed,)
-    with pytest.raises(StoreError, match=r"output 5 .* is committed and stays so"):
+    with pytest.raises(StoreError, match=r"output 5 .* is already committed"):
         store.record_output(again, intent)
     named = committed.model_copy(update={"dataset_id": "sales", "dataset_version": 1, "delta_version": 7})
     store.record_output(again, named)

@@ -1,4 +1,4 @@
-"""What `--json` prints, as typed documents that a server can return just the same.
+"""What `--json` prints, as typed documents. A server can return the same ones.
 
 Each document is a frozen pydantic model; `schema.py` lists which command prints which. A use case of `workspace.py`
 returns a document, or a value that a document is made `of`.

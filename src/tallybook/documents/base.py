@@ -1,4 +1,4 @@
-"""What all documents share: frozen, no other keys, and every key explained by the text below it."""
+"""The base class of all documents: frozen, no other keys, every key with a description."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Document(BaseModel):
 
 
 IfKnown = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
-"""A key that is left out where its value is not known, never null."""
+"""A key that is left out if its value is not known. It is never null."""
 
 
 def as_json(document: BaseModel) -> dict[str, Any]:
-    """The document as plain values, under the names it has in JSON."""
+    """Returns the document as plain values, under the names it has in JSON."""
     return document.model_dump(mode="json", by_alias=True)
 
 
 def json_value(value: object) -> Any:
-    """A value of a row as JSON has it; as text where JSON has no such type or would lose digits."""
+    """Returns a value of a row as JSON; as text if JSON has no such type or would lose digits."""
     return json.loads(json.dumps(value, default=str))

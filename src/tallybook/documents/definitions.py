@@ -38,10 +38,10 @@ class NewWorkspace(Problems):
 
 
 class FileWarning(Document):
-    """Something about a file that a user should know."""
+    """A warning about a file."""
 
     message: str
-    """What it is."""
+    """The warning."""
     file: str
     """The file or link, relative to the workspace."""
 
@@ -82,7 +82,7 @@ class ExpressionMeaning(Problems):
     """What an expression means."""
 
     expression: str
-    """The expression in its tidy form."""
+    """The expression, formatted."""
     type: str | None
     """The type of its value; null if that depends on columns whose types are not known."""
     aggregate: bool

@@ -49,11 +49,11 @@ class Problems(Document):
 
 
 def listed(problems: Iterable[Problem]) -> tuple[ProblemDocument, ...]:
-    """The documents of problems."""
+    """Returns the documents of problems."""
     return tuple(map(ProblemDocument.of, problems))
 
 
-class ErrorFacts(Document):
+class ErrorDetails(Document):
     """An error that is not about the user's files or data."""
 
     type: str
@@ -69,7 +69,7 @@ class ErrorFacts(Document):
 class ErrorDocument(Problems):
     """What every command prints when it fails."""
 
-    error: IfKnown[ErrorFacts] = None
+    error: IfKnown[ErrorDetails] = None
     """What went wrong, if it is not a list of problems."""
     run_id: IfKnown[str] = None
     """The run that failed."""
@@ -80,14 +80,14 @@ class ErrorDocument(Problems):
     def of(cls, error: TallybookError) -> ErrorDocument:
         problems = listed(error.problems) if isinstance(error, ProblemError) else ()
         if not problems:
-            facts = ErrorFacts(type=type(error).__name__, message=error.message, hint=error.hint)
-            return cls(error=facts)
+            details = ErrorDetails(type=type(error).__name__, message=error.message, hint=error.hint)
+            return cls(error=details)
         if isinstance(error, RunError):
             return cls(problems=problems, count=len(problems), run_id=error.run_id, log=error.log)
         return cls(problems=problems, count=len(problems))
 
     @classmethod
     def of_bug(cls, message: str, log: str) -> ErrorDocument:
-        """The document for an error that nobody raised on purpose; `log` has its traceback."""
-        facts = ErrorFacts(type="InternalError", message=message, hint=f"the traceback is in {log}", log=log)
-        return cls(error=facts)
+        """Returns the document for an unexpected error; `log` has its traceback."""
+        details = ErrorDetails(type="InternalError", message=message, hint=f"the traceback is in {log}", log=log)
+        return cls(error=details)

@@ -1,4 +1,4 @@
-"""The document of `test`: what became of scenarios."""
+"""The document of `test`: the results of scenarios."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class DifferentCell(Document):
     expected: Any
     """The value the scenario expects."""
     actual: Any
-    """The value that came out."""
+    """The actual value."""
     seq: int | None
-    """The number of the operation that last set it; null if it came in like this."""
+    """The number of the operation that last set it; null if the input has this value."""
     operation: str | None
     """The name of that operation."""
 
@@ -50,7 +50,7 @@ class DifferentRow(Document):
     expected: Values | None
     """The expected row; null for a row that was not expected."""
     actual: Values | None
-    """The row that came out; null if there is none."""
+    """The actual row; null if there is none."""
     cells: tuple[DifferentCell, ...]
     """The cells that differ."""
 
@@ -90,11 +90,11 @@ class ValueDiffers(FailedExpectation):
     expected: Any
     """What the scenario expects."""
     actual: Any
-    """What came out."""
+    """The actual value."""
 
 
 class ScenarioOutcome(Document):
-    """What became of a scenario."""
+    """The result of a scenario."""
 
     name: str
     """Its name."""
@@ -129,7 +129,7 @@ class ScenarioOutcome(Document):
 
 
 class TestReport(Document):
-    """What became of all scenarios that were run."""
+    """The results of all scenarios that were run."""
 
     __test__ = False  # pytest would take the class for a test
 

@@ -55,12 +55,12 @@ DOCUMENTS: dict[str, Any] = {
 
 
 def yaml_schema() -> dict[str, Any]:
-    """The schema of the YAML of every kind of definition, scenarios included."""
+    """Returns the schema of the YAML of every kind of definition, scenarios included."""
     return definitions_schema({"scenario": Scenario})
 
 
 def published_schemas() -> dict[str, dict[str, Any]]:
-    """Every schema by its file below schema/."""
+    """Returns every schema, by its file below schema/."""
     documents = {f"documents/{file_name(command)}": document_schema(command) for command in (*DOCUMENTS, "error")}
     return {
         "tallybook.schema.json": yaml_schema(),
@@ -70,12 +70,13 @@ def published_schemas() -> dict[str, dict[str, Any]]:
 
 
 def file_name(command: str) -> str:
-    """The file below schema/documents/ for a command, or for `error`."""
+    """Returns the file below schema/documents/ for a command, or for `error`."""
     return f"{command.replace(' ', '-')}.schema.json"
 
 
 def document_schema(command: str) -> dict[str, Any]:
-    """The schema of what a command prints with --json; of `error`, what every command prints when it fails."""
+    """Returns the schema of what a command prints with --json; for `error`, of what every command prints when it
+    fails."""
     model = ErrorDocument if command == "error" else DOCUMENTS[command]
     schema = TypeAdapter(model).json_schema(mode="serialization", schema_generator=_Printed)
     title = "Tallybook error" if command == "error" else f"tallybook {command} --json"
@@ -84,7 +85,7 @@ def document_schema(command: str) -> dict[str, Any]:
 
 
 class _Printed(GenerateJsonSchema):
-    """A key that is left out where its value is not known is never null."""
+    """Removes null from the type of a key that is left out if its value is not known."""
 
     def model_field_schema(self, schema: core_schema.ModelField) -> dict[str, Any]:
         described: dict[str, Any] = super().model_field_schema(schema)
@@ -97,7 +98,7 @@ class _Printed(GenerateJsonSchema):
 
 
 def _untitled(value: Any) -> Any:
-    """Without titles and defaults of keys, which say nothing about what is printed."""
+    """Returns a schema without titles and defaults of keys: they say nothing about what is printed."""
     if isinstance(value, list):
         return [_untitled(item) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Runs under way: who owns them, whether their processes are alive, and what must wait for them."""
+"""Active runs: which process owns them, whether it is alive, and which changes must wait for them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tallybook.store.tables import RUN_EVENTS, RUNS
 
 
 class ActiveRuns(Database):
-    """Queued and running runs. Heartbeats are written and judged by the clock of the database: the clocks of two
-    hosts are never compared."""
+    """Queued and running runs. Heartbeats use the clock of the database, so the clocks of two hosts are never
+    compared."""
 
     def heartbeat(self, run: Run) -> None:
-        """Says that the run's process is alive; refused when the run was taken over or is finished."""
+        """Records that the process of the run is alive. Refused if the run was taken over or is finished."""
         with self._write() as connection:
             if not owned_run(connection, run).is_active:
                 raise StoreError(f"run {run.id} is no longer running")
@@ -28,8 +28,8 @@ class ActiveRuns(Database):
             connection.execute(beat)
 
     def abandon_run(self, run: Run, problem: Problem | None) -> bool:
-        """Keeps the end of a run that the store could not take, for `fail_dead_runs` to record; without a problem the
-        run was cancelled. Returns False if the run is known to have ended, or to be another process's."""
+        """Remembers how a run ended that the store could not record, for `fail_dead_runs` to record it later. Without a
+        problem the run was cancelled. Returns False if the run has ended or belongs to another process."""
         try:
             with self._read() as connection:
                 current = get_run(connection, run.id)
@@ -41,7 +41,7 @@ class ActiveRuns(Database):
         return True
 
     def dead_runs(self) -> tuple[Run, ...]:
-        """The active runs whose process is gone or has abandoned them. Changes nothing."""
+        """Returns the active runs whose process is gone or has abandoned them. Changes nothing."""
         with self._read() as connection:
             of_workspace = RUNS.c.workspace_id == self.workspace_id
             active = map(run_from_row, connection.execute(sa.select(RUNS).where(IS_ACTIVE, of_workspace)))
@@ -83,7 +83,7 @@ IS_ACTIVE = RUNS.c.status.in_(ACTIVE_RUN_STATUSES)
 def refuse_while_active(
     connection: sa.Connection, workspace_id: str, what: str, *conditions: sa.ColumnElement[bool]
 ) -> None:
-    """Refuses a change that an active run would not survive, naming the run."""
+    """Raises `ConcurrentRun`, which names the run, if an active run meets the conditions."""
     query = sa.select(RUNS).where(RUNS.c.workspace_id == workspace_id, IS_ACTIVE, *conditions)
     row = connection.execute(query.limit(1)).first()
     if row is not None:
@@ -91,17 +91,17 @@ def refuse_while_active(
         raise fail(
             "ConcurrentRun",
             f"{what} while {_under_way(run)}",
-            hint="wait until the run ends, or interrupt it; a run whose process died is recognised by itself",
+            hint="wait until the run ends, or interrupt it; if its process has died, try again after five minutes",
             project=run.project_id,
         )
 
 
 def concurrent(run: Run) -> RunError:
-    """The problem of a second run while one is under way."""
+    """Returns the error for a second run while one is active."""
     return fail(
         "ConcurrentRun",
         _under_way(run),
-        hint="wait until it ends; a run whose process died is recognised by itself",
+        hint="wait until it ends; if its process has died, try again after five minutes",
         project=run.project_id,
     )
 
@@ -112,7 +112,7 @@ def _under_way(run: Run) -> str:
 
 
 def owned_run(connection: sa.Connection, run: Run) -> Run:
-    """The run as it is now, if it is still the caller's to report about."""
+    """Returns the run as it is recorded now. Raises StoreError if another attempt has taken it over."""
     current = get_run(connection, run.id)
     if current.attempt != run.attempt:
         raise StoreError(
@@ -122,7 +122,7 @@ def owned_run(connection: sa.Connection, run: Run) -> Run:
 
 
 def move_run(connection: sa.Connection, run: Run, status: RunStatus, **values: Any) -> Run:
-    """Changes the status by the rules, and notes it as an event."""
+    """Changes the status of a run, if that change is allowed, and adds an event."""
     current = owned_run(connection, run)
     check_move(f"run {run.id}", RUN_MOVES, current.status, status)
     change = sa.update(RUNS).where(RUNS.c.id == run.id).values(status=status, **values).returning(RUNS)
@@ -132,12 +132,12 @@ def move_run(connection: sa.Connection, run: Run, status: RunStatus, **values: A
 
 
 def fail_run(connection: sa.Connection, run: Run, problem: Problem) -> Run:
-    """Marks a run as failed, with the reason."""
+    """Records a run as failed, with the reason."""
     return move_run(connection, run, "failed", finished_at=now(), problem=problem.to_json())
 
 
 def add_event(connection: sa.Connection, run: Run, event: str, detail: Json | None = None) -> None:
-    """Notes something that happened to a run."""
+    """Records something that happened to a run."""
     values = {"run_id": run.id, "at": now(), "attempt": run.attempt, "event": event, "detail": detail}
     connection.execute(sa.insert(RUN_EVENTS).values(values))
 
@@ -170,6 +170,6 @@ def _died(run: Run) -> Problem:
 
 
 def _unchanged_since(connection: sa.Connection, run: Run) -> bool:
-    """True if nobody moved the run on after it was looked at."""
+    """True if nobody has changed the run since it was read."""
     current = get_run(connection, run.id)
     return current.is_active and (current.attempt, current.heartbeat_at) == (run.attempt, run.heartbeat_at)

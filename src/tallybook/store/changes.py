@@ -1,4 +1,4 @@
-"""What recording the files changes, saved: new versions and states of projects, all of it or nothing."""
+"""Saves new versions of definitions and states of projects, in one transaction."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from tallybook.store.registrations import Registrations
 
 
 class ChangeStore(Projects, Registrations):
-    """Reads what is recorded of definitions, and saves what is decided from it."""
+    """Reads what is recorded of definitions, and saves changes that are computed from it."""
 
     def recorded(self) -> Recorded:
-        """Everything that is recorded of definitions, at one moment."""
+        """Returns everything that is recorded of definitions, read in one transaction."""
         with self._read() as connection:
             return self._recorded(connection)
 
     def save(self, decide: Callable[[Recorded], Changes]) -> Changes:
-        """Saves what `decide` makes of what is recorded. No other writer comes in between."""
+        """Saves the changes that `decide` computes from what is recorded, and returns them. Both are one
+        transaction."""
         with self._write() as connection:
             recorded = self._recorded(connection)
             changes = decide(recorded)

@@ -1,4 +1,4 @@
-"""The connection to the metadata store: one way to read, one way to write, for SQLite and PostgreSQL alike."""
+"""The connection to the metadata store: `_read` and `_write`, the same for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from tallybook.store.sqlite import RESTORE, reading_engine, writing_engine
 from tallybook.store.url import shown, without_secrets
 
 _WRITER_LOCK = 0x7A11_B00C
-"""The advisory lock that makes PostgreSQL, like SQLite, let one writer in at a time."""
+"""The advisory lock that allows one writer at a time on PostgreSQL, as on SQLite."""
 _DISK_FULL = ("database or disk is full", "No space left on device")
 _READ_ONLY = ("readonly database", "read-only transaction", "permission denied for table")
 _ROOM = 1 << 20
 _UNREADABLE = "unable to open database"
 _LOCKED = "database is locked"
-_UNREACHED = "see that its server runs and that the `store` setting names it, then try again"
+_UNREACHED = "check that its server runs and that the `store` setting is right, then try again"
 _DAMAGED = ("file is not a database", "malformed")
 _COMPILED: dict[str, Any] = {"compiled_cache": LRUCache(500)}
-"""Statements turned into SQL once for the process: each command and each run opens a store of its own."""
+"""Caches compiled SQL for the whole process, because each command and each run opens the store anew."""
 
 
 def now() -> datetime:
@@ -39,11 +39,11 @@ def now() -> datetime:
 
 
 class Database:
-    """An engine with two doors. What is read and then written happens inside one `_write`, so no other writer of
-    any process can come in between."""
+    """Transactions that read, and transactions that write. A change that depends on what is recorded reads and writes
+    inside one `_write`, so no other process can write in between."""
 
     def __init__(self, url: URL, *, look: bool = False) -> None:
-        """With `look` nothing is written, and a file that cannot be written can still be read."""
+        """With `look` nothing is written, so the file may be read-only."""
         self.url = url
         self._looks = look
         self.workspace_id = ""
@@ -65,23 +65,24 @@ class Database:
 
     @contextmanager
     def _write(self, *, rebuild: bool = False) -> Iterator[sa.Connection]:
-        """A transaction that no other writer comes into. To `rebuild` tables, SQLite must not follow foreign keys."""
+        """Opens a transaction that excludes other writers. `rebuild` switches foreign keys off, for migrations on
+        SQLite."""
         with self._translated(), self._writer.execution_options(tallybook_rebuilds=rebuild).begin() as connection:
             if not self.is_sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_WRITER_LOCK)))
             yield connection
 
     def _clock(self, connection: sa.Connection) -> datetime:
-        """The present moment by the one clock that all users of the store share: the server's, or for a file the
-        host's."""
+        """Returns the time of the clock that all users of the store share: that of the server or, for a file, that of
+        this host."""
         if self.is_sqlite:
             return now()
-        moment: datetime = connection.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
-        return moment.astimezone(UTC)
+        server_time: datetime = connection.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
+        return server_time.astimezone(UTC)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """A driver's failure as a StoreError; a broken constraint stays what it is, callers know its meaning."""
+        """Turns errors of the driver into StoreError, except IntegrityError: callers know what it means."""
         try:
             yield
         except IntegrityError:
@@ -100,19 +101,19 @@ class Database:
         if any(sign in reason for sign in _DISK_FULL) or ("disk I/O error" in reason and self._has_no_room):
             return StoreError(
                 f"the metadata store {self} cannot be written: the disk it is on is full",
-                "free some space there and try again; what was recorded before is still there",
+                "free some space there and try again; everything recorded so far is kept",
             )
         if _UNREADABLE in reason and self._looks:
             return StoreError(f"the metadata store {self} cannot be read: {reason}")
         if any(sign in reason for sign in (*_READ_ONLY, _UNREADABLE)) and not self._is_missing:
             return StoreError(
                 f"the metadata store {self} cannot be written: {reason}",
-                "it may be looked at: `runs`, `datasets`, `plan`, `period` and `validate` write nothing",
+                "commands that only read still work: `runs`, `datasets`, `plan`, `period` and `validate`",
             )
         if _LOCKED in reason:
             return StoreError(
                 f"the metadata store {self} is locked by another process",
-                "try again when that process has finished or was ended; what was recorded before is still there",
+                "try again when that process has ended; everything recorded so far is kept",
             )
         if any(sign in reason for sign in _DAMAGED):
             return StoreError(f"the metadata store {self} is damaged: {reason}", RESTORE)
@@ -120,7 +121,7 @@ class Database:
 
     @property
     def _has_no_room(self) -> bool:
-        """True if the disk of an SQLite store is full: SQLite does not always say why it could not write."""
+        """True if the disk of an SQLite store is full. SQLite does not always say so."""
         folder = Path(str(self.url.database)).parent
         return self.is_sqlite and folder.is_dir() and shutil.disk_usage(folder).free < _ROOM
 

@@ -1,4 +1,4 @@
-"""Definitions as immutable versions, recorded from files."""
+"""Versions of definitions. A recorded version never changes."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ _FROM_FILES = ~sa.exists().where(
 
 
 class DefinitionVersions(Database):
-    """Every version ever made of every definition."""
+    """Reads the recorded versions of definitions."""
 
     def definition(self, kind: Kind, id: str, version: int) -> Definition | None:
-        """One version, None when there is none."""
+        """Returns one version; None if it does not exist."""
         with self._read() as connection:
             return _newest(connection, self.workspace_id, kind, id, DEFINITIONS.c.version == version)
 
     def latest(self, kind: Kind, id: str) -> Definition | None:
-        """The newest version, wherever it came from. Its `status` is the definition's: a dataset whose newest
-        version is disabled is disabled, older versions or not."""
+        """Returns the newest version, from a file or a run. The definition has its `status`: a dataset is disabled if
+        its newest version is."""
         with self._read() as connection:
             return _newest(connection, self.workspace_id, kind, id)
 
     def declared(self, kind: Kind, id: str) -> Definition | None:
-        """The newest version that came from a file: what a file is compared with."""
+        """Returns the newest version that came from a file. A file is compared with it."""
         with self._read() as connection:
             return _newest(connection, self.workspace_id, kind, id, _FROM_FILES)
 
     def _all_declared(self, connection: sa.Connection) -> dict[tuple[Kind, str], Definition]:
-        """The newest version that came from a file, of every definition that has one. A file is compared with it, so
-        that an output registered under the id of a declared dataset does not make the unchanged file look changed."""
+        """Returns the newest version from a file, of every definition that has one. A file is compared with that
+        version, so that an output registered under the id of a declared dataset does not make the file look changed."""
         query = _definitions(self.workspace_id).where(_FROM_FILES).order_by(DEFINITIONS.c.version)
-        return {(found.kind, found.id): found for found in map(_definition, connection.execute(query))}
+        return {(version.kind, version.id): version for version in map(_definition, connection.execute(query))}
 
     def _newest_numbers(self, connection: sa.Connection) -> dict[tuple[Kind, str], int]:
-        """The number of the newest version of every definition, wherever it came from."""
+        """Returns the number of the newest version of every definition, from a file or a run."""
         key = (DEFINITIONS.c.kind, DEFINITIONS.c.id)
         query = sa.select(*key, sa.func.max(DEFINITIONS.c.version)).group_by(*key)
         query = query.where(DEFINITIONS.c.workspace_id == self.workspace_id)
         return {(kind, id): version for kind, id, version in connection.execute(query)}
 
     def versions(self, kind: Kind, id: str | None = None) -> tuple[Definition, ...]:
-        """All versions of one definition, oldest first; without an id, of each definition of the kind."""
+        """Returns all versions of a definition, oldest first; without an id, those of all definitions of the kind."""
         with self._read() as connection:
             return self._versions(connection, kind, id)
 
@@ -64,7 +64,7 @@ class DefinitionVersions(Database):
         return tuple(_definition(row) for row in rows)
 
     def all_latest(self, kind: Kind) -> tuple[Definition, ...]:
-        """The newest version of every definition of a kind, by id."""
+        """Returns the newest version of every definition of a kind, ordered by id."""
         newest = (
             sa.select(DEFINITIONS.c.id, sa.func.max(DEFINITIONS.c.version).label("version"))
             .where(DEFINITIONS.c.workspace_id == self.workspace_id, DEFINITIONS.c.kind == kind)

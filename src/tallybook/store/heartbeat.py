@@ -1,4 +1,4 @@
-"""The sign of life of a run, seen by other hosts."""
+"""The heartbeat of a run, which tells other hosts that its process is alive."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _log = logging.getLogger(__name__)
 
 @contextmanager
 def beating(store: ActiveRuns, run: Run, every: timedelta = HEARTBEAT_EVERY) -> Iterator[None]:
-    """Beats for the run while the block lasts. A beat the store does not take is tried again at the next one: losing
-    sight of the store for a moment is no reason to stop working."""
+    """Records heartbeats of the run until the block ends. A failed heartbeat is only logged: the store may be
+    unreachable for a moment."""
     done = Event()
 
     def beat() -> None:

@@ -1,7 +1,7 @@
-"""Which process executes a run, and whether it still does.
+"""Identifies the process that executes a run, and tells whether it is alive.
 
-On its own host a process is known by its pid and the moment it started, so a later process that was given the same pid
-is not mistaken for it. Of a process on another host only its heartbeat can be seen.
+On this host a process is identified by its pid and start time, so a later process with the same pid is not mistaken for
+it. A process on another host is known by its heartbeat only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STATE, _START_TICK = 0, 19
 
 
 def current_owner() -> Owner:
-    """This process."""
+    """Returns the owner for this process."""
     pid = os.getpid()
     stat = _stat(pid)
     started = f"{_machine()}/{stat[_START_TICK]}" if stat else ""
@@ -30,7 +30,7 @@ def current_owner() -> Owner:
 
 
 def is_alive(owner: Owner, heartbeat_at: datetime, now: datetime) -> bool:
-    """Whether the process can still be working on its run."""
+    """True if the process may still be working on its run."""
     machine, _, tick = owner.started.rpartition("/")
     if owner.host != socket.gethostname() or machine != _machine():
         return now - heartbeat_at < DEAD_AFTER
@@ -41,8 +41,8 @@ def is_alive(owner: Owner, heartbeat_at: datetime, now: datetime) -> bool:
 
 
 def _machine() -> str:
-    """The boot and the pid namespace: containers that share a host name must not look up each other's pids.
-    Empty where the system does not tell."""
+    """Returns the boot id and the pid namespace, because containers can share a host name and not know each other's
+    pids. Empty if the system has no such ids."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
@@ -51,7 +51,7 @@ def _machine() -> str:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """What Linux says of a process; None where it may not be asked."""
+    """Returns the fields of /proc/PID/stat; None if it cannot be read."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -59,7 +59,7 @@ def _stat(pid: int) -> list[str] | None:
 
 
 def _pid_exists(pid: int) -> bool:
-    """Signal 0 only asks; being refused for lack of rights means there is someone."""
+    """True if a process has the pid. Signal 0 only checks; PermissionError means that there is a process."""
     try:
         os.kill(pid, 0)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The status of periods: open, closed, locked, one way."""
+"""The status of periods: open, closed, locked, in this order only."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tallybook.store.tables import PERIODS, RUNS
 
 
 class Periods(ActiveRuns):
-    """Only changes are kept: a period never touched has the status its calendar begins with."""
+    """Records changes of status only. Any other period has the status that its calendar gives it."""
 
     def period_status(self, calendar_id: str, identifier: str, initial: PeriodStatus = "open") -> PeriodStatus:
-        """The status of a period; `initial` is the one its calendar gives it."""
+        """Returns the status of a period; `initial` is the one that its calendar gives it."""
         with self._read() as connection:
             return period_status(connection, self.workspace_id, calendar_id, identifier, initial)
 
     def period_statuses(self, calendar_id: str) -> dict[str, PeriodStatus]:
-        """The periods of a calendar whose status was changed."""
+        """Returns the status of each period of a calendar that was closed or locked."""
         query = sa.select(PERIODS.c.identifier, PERIODS.c.status).where(
             PERIODS.c.workspace_id == self.workspace_id, PERIODS.c.calendar_id == calendar_id
         )
@@ -30,7 +30,7 @@ class Periods(ActiveRuns):
     def set_period_status(
         self, calendar_id: str, identifier: str, status: PeriodStatus, initial: PeriodStatus = "open"
     ) -> PeriodStatus:
-        """Closes or locks a period; there is no way back. Refused while a run of the period is under way."""
+        """Closes or locks a period, for good. Refused while a run of the period is active."""
         self.fail_dead_runs()
         with self._write() as connection:
             old = period_status(connection, self.workspace_id, calendar_id, identifier, initial)
@@ -50,14 +50,14 @@ class Periods(ActiveRuns):
 def period_status(
     connection: sa.Connection, workspace_id: str, calendar_id: str, identifier: str, initial: PeriodStatus
 ) -> PeriodStatus:
-    """The status within a transaction already open."""
+    """Returns the status of a period, in an open transaction."""
     return changed_status(connection, workspace_id, calendar_id, identifier) or initial
 
 
 def changed_status(
     connection: sa.Connection, workspace_id: str, calendar_id: str, identifier: str
 ) -> PeriodStatus | None:
-    """The status a period was given; None while it is as its calendar has it."""
+    """Returns the status that was set for a period; None if none was."""
     key = {"workspace_id": workspace_id, "calendar_id": calendar_id, "identifier": identifier}
     query = sa.select(PERIODS.c.status).filter_by(**key)
     status: PeriodStatus | None = connection.execute(query).scalar()

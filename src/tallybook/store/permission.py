@@ -1,4 +1,4 @@
-"""May a run still write? Asked in the store directly before each publish, commit and registration."""
+"""Checks that a run may still write, directly before each publish, commit and registration."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tallybook.store.projects import known_project
 
 
 def check_may_write(connection: sa.Connection, run: Run) -> None:
-    """Raises the problem unless the run record is still the caller's, the period is still open to the run and the
-    project has the status it had when the run began."""
+    """Raises RunError unless the caller still owns the run, the period is still open to it, and the project has the
+    status it had when the run began."""
     current = get_run(connection, run.id)
     if current.attempt != run.attempt:
         raise _superseded(run, f"attempt {current.attempt} ({current.owner}) has taken it over")
@@ -50,7 +50,7 @@ def _superseded(run: Run, why: str) -> RunError:
     return fail(
         "RunSuperseded",
         f"run {run.id} may not write any more: {why}",
-        hint="a process that gives no sign of life for five minutes is declared dead; `tallybook runs` shows what "
-        "was done since",
+        hint="a process without a heartbeat for five minutes counts as dead; `tallybook runs` shows what happened "
+        "since",
         project=run.project_id,
     )

@@ -16,15 +16,15 @@ from tallybook.store.tables import DEFINITIONS, PROJECTS, RUNS
 
 
 class Projects(DefinitionVersions, ActiveRuns):
-    """Changes of state follow `PROJECT_MOVES`; each is one transaction."""
+    """Reads and changes states of projects. `PROJECT_MOVES` says which changes are allowed."""
 
     def project_state(self, project_id: str) -> ProjectState | None:
-        """The state of a project, None when it was never recorded."""
+        """Returns the state of a project; None if it is not recorded."""
         with self._read() as connection:
             return _state(connection, self.workspace_id, project_id)
 
     def project_states(self) -> tuple[ProjectState, ...]:
-        """The states of all projects, by id."""
+        """Returns the states of all projects, ordered by id."""
         with self._read() as connection:
             return self._project_states(connection)
 
@@ -33,7 +33,7 @@ class Projects(DefinitionVersions, ActiveRuns):
         return tuple(_project_state(row) for row in rows)
 
     def activate(self, project_id: str, version: int, input_dataset_version: int) -> ProjectState:
-        """Makes the version that was validated count, on the input version it was validated with."""
+        """Activates the version that was validated, pinned to the input version it was validated with."""
         with self._write() as connection:
             state = known_project(connection, self.workspace_id, project_id)
             check_version(state, version)
@@ -49,7 +49,7 @@ class Projects(DefinitionVersions, ActiveRuns):
             )
 
     def deactivate(self, project_id: str) -> ProjectState:
-        """Takes a project out of use; its pin goes with it. Refused while a run of it is under way."""
+        """Takes a project out of use and removes its pin. Refused while a run of it is active."""
         self.fail_dead_runs()
         with self._write() as connection:
             moved = _move(
@@ -64,7 +64,7 @@ class Projects(DefinitionVersions, ActiveRuns):
             return moved
 
     def redraft(self, project_id: str) -> ProjectState:
-        """Puts a project back to draft without a change of its text."""
+        """Makes a project a draft again although its file has not changed."""
         with self._write() as connection:
             return _move(
                 connection,
@@ -94,7 +94,7 @@ class Projects(DefinitionVersions, ActiveRuns):
             )
 
     def _save_state(self, connection: sa.Connection, new: ProjectState) -> None:
-        """Saves the state of a project, if the one it has now may become that."""
+        """Saves the state of a project. Refused if its status may not change in that way."""
         values = new.model_dump(mode="json", exclude={"project_id", "changed_at"})
         values["conflicts"] = values["conflicts"] or None
         old = _state(connection, self.workspace_id, new.project_id)
@@ -111,19 +111,19 @@ _UNPINNED: dict[str, Any] = {**UNPINNED, "conflicts": None}
 
 
 def check_version(state: ProjectState, version: int) -> None:
-    """Refuses to act on a version that is no longer the project's: someone changed it in the meantime."""
+    """Raises `ProjectNotRunnable` if someone has recorded another version in the meantime."""
     if state.version != version:
         raise fail(
             "ProjectNotRunnable",
             f"project '{state.project_id}' is at version {state.version} now, not {version}: "
             "it was changed in the meantime",
-            hint="try again with what the files say now",
+            hint="run the command again; it reads the files as they are now",
             project=state.project_id,
         )
 
 
 def known_project(connection: sa.Connection, workspace_id: str, project_id: str) -> ProjectState:
-    """The state of a project; a project never recorded is an error."""
+    """Returns the state of a project. Raises `ProjectNotFound` if it is not recorded."""
     state = _state(connection, workspace_id, project_id)
     if state is None:
         raise fail("ProjectNotFound", f"project '{project_id}' is not recorded", hint="run `tallybook apply`")
@@ -144,7 +144,7 @@ def _state(connection: sa.Connection, workspace_id: str, project_id: str) -> Pro
 
 def _project_state(row: sa.Row[Any]) -> ProjectState:
     values = dict(row._mapping)
-    conflicts = tuple(Conflict.model_validate(each, strict=False) for each in values.pop("conflicts") or ())
+    conflicts = tuple(Conflict.model_validate(conflict, strict=False) for conflict in values.pop("conflicts") or ())
     return ProjectState(conflicts=conflicts, **values)
 
 
@@ -156,8 +156,8 @@ def _move(
 
 
 def _update(connection: sa.Connection, workspace_id: str, project_id: str, **values: Any) -> ProjectState:
-    mine = (PROJECTS.c.workspace_id == workspace_id, PROJECTS.c.project_id == project_id)
-    change = sa.update(PROJECTS).where(*mine).values(changed_at=now(), **values)
+    of_project = (PROJECTS.c.workspace_id == workspace_id, PROJECTS.c.project_id == project_id)
+    change = sa.update(PROJECTS).where(*of_project).values(changed_at=now(), **values)
     return _project_state(connection.execute(change.returning(*_COLUMNS)).one())
 
 

@@ -1,4 +1,4 @@
-"""Outputs of runs registered as versions of datasets."""
+"""Registers outputs of runs as versions of datasets."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tallybook.store.tables import REGISTRATIONS
 
 
 class Registrations(Database):
-    """Which output of which run a dataset version came from, and where its rows stay readable."""
+    """Records which output of which run a dataset version comes from, and where its rows stay readable."""
 
     def register_dataset(self, name: str, body: Json, run: Run, seq: int, reads: Json) -> Registration:
-        """A run's output as version 1 or the next of the dataset `name`. `reads` says where exactly these rows stay
-        readable. The same output of the same run is registered once, however often it is retried. A run that may no
-        longer write is refused."""
+        """Registers an output of a run as the next version of the dataset `name`. `reads` is the location where these
+        rows stay readable. An output is registered once, even if its run is retried. A run that may no longer write is
+        refused."""
         with self._write() as connection:
             check_may_write(connection, run)
             done = _registration(
@@ -42,13 +42,13 @@ class Registrations(Database):
             return Registration.model_validate(values)
 
     def registration(self, dataset_id: str, version: int) -> Registration | None:
-        """Where a registered dataset version came from and reads; None for a version that came from a file."""
+        """Returns the registration of a dataset version; None for a version that came from a file."""
         with self._read() as connection:
             of_version = (REGISTRATIONS.c.dataset_id == dataset_id, REGISTRATIONS.c.version == version)
             return _registration(connection, self.workspace_id, *of_version)
 
     def registrations(self, run_id: str | None = None) -> tuple[Registration, ...]:
-        """What the outputs of a run, or of all runs, were registered as."""
+        """Returns the registrations of a run, or of all runs."""
         with self._read() as connection:
             return self._registrations(connection, run_id)
 

@@ -1,4 +1,4 @@
-"""What the operations and outputs of a run did."""
+"""Records the results of operations and outputs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class LaterWrite:
 
 
 class Results(Database):
-    """Recorded while the run goes on; a retry overwrites what an earlier attempt said of the same operation."""
+    """Records results while the run is executed. A retry overwrites the results of earlier attempts."""
 
     def record_operations(self, run: Run, *results: OperationResult) -> None:
-        """Operations are done: the last of them is from now on the last completed one."""
+        """Records operations as done. The last of them becomes the last completed operation of the run."""
         with self._write() as connection:
             _running(connection, run)
             for result in results:
@@ -37,22 +37,22 @@ class Results(Database):
             connection.execute(change.values(last_completed_operation=results[-1].seq))
 
     def record_output(self, run: Run, result: OutputResult) -> None:
-        """What is known of an output so far. A committed output stays committed."""
+        """Records what is known of an output so far. A committed output stays committed."""
         with self._write() as connection:
             _running(connection, run)
-            known = _output(connection, run.id, result.seq)
-            if known is not None and known.committed and not result.committed:
-                raise StoreError(f"output {result.seq} of run {run.id} is committed and stays so")
+            before = _output(connection, run.id, result.seq)
+            if before is not None and before.committed and not result.committed:
+                raise StoreError(f"output {result.seq} of run {run.id} is already committed")
             _put(connection, OUTPUT_RESULTS, run, result.seq, result.model_dump(mode="json"))
 
     def operation_results(self, run_id: str) -> tuple[OperationResult, ...]:
-        """By seq."""
+        """Returns the results of a run, ordered by seq."""
         with self._read() as connection:
             rows = connection.execute(_of_run(OPERATION_RESULTS, run_id))
             return tuple(OperationResult.model_validate(_values(row)) for row in rows)
 
     def output_results(self, run_id: str) -> tuple[OutputResult, ...]:
-        """By seq."""
+        """Returns the results of a run, ordered by seq."""
         with self._read() as connection:
             return tuple(_output_result(row) for row in connection.execute(_of_run(OUTPUT_RESULTS, run_id)))
 
@@ -79,7 +79,7 @@ class Results(Database):
 def _running(connection: sa.Connection, run: Run) -> None:
     current = owned_run(connection, run)
     if current.status != "running":
-        raise StoreError(f"run {run.id} is {current.status}, not running: it can report nothing")
+        raise StoreError(f"run {run.id} is {current.status}, so it cannot report results")
 
 
 def _of_run(table: sa.Table, run_id: str) -> sa.Select[Any]:

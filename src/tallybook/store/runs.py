@@ -1,4 +1,4 @@
-"""Runs: created, started, finished, retried."""
+"""Creates, starts, finishes, retries and lists runs."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from tallybook.store.tables import ID_CLOCK, RUN_EVENTS, RUNS, SNAPSHOTS
 
 
 class Runs(ActiveRuns):
-    """A run is reported about with the `Run` its process was given: a process whose run was meanwhile declared dead
-    and taken over by a retry is refused."""
+    """Records runs. A process passes the `Run` that it was given, so a process whose run was declared dead and retried
+    elsewhere is refused."""
 
     def create_run(
         self,
@@ -52,8 +52,8 @@ class Runs(ActiveRuns):
         initial_period_status: PeriodStatus = "open",
         owner: Owner | None = None,
     ) -> Run:
-        """A queued run, if project and period may run and no other run of both is under way. A draft always gets
-        the sandbox. `run_timestamp` is the moment of creation unless given."""
+        """Creates a queued run. Refused if the project or period may not run, or another run of both is active. A draft
+        always runs in the sandbox. `run_timestamp` is by default the time of creation."""
         self.fail_dead_runs()
         try:
             with self._write() as connection:
@@ -75,7 +75,7 @@ class Runs(ActiveRuns):
                     "attempt": 1,
                     "id_epoch_ms": epoch_ms,
                     "claim": epoch_ms,
-                    "run_timestamp": run_timestamp or _moment(epoch_ms),
+                    "run_timestamp": run_timestamp or _utc(epoch_ms),
                     "as_of": as_of,
                     "sandbox": sandbox or state.status == "draft",
                     "reopen_reason": reopen_reason if status == "closed" else None,
@@ -88,7 +88,7 @@ class Runs(ActiveRuns):
             raise self._concurrent(project_id, period) from None
 
     def start_run(self, run: Run, snapshot: Snapshot) -> Run:
-        """Queued → running, with the snapshot that is from now on what the run is."""
+        """Changes a queued run to running, and records its snapshot."""
         with self._write() as connection:
             status = owned_run(connection, run).status
             if status in ("failed", "cancelled"):
@@ -102,22 +102,22 @@ class Runs(ActiveRuns):
             return started
 
     def complete_run(self, run: Run) -> Run:
-        """Running → completed."""
+        """Changes a running run to completed."""
         with self._write() as connection:
             return move_run(connection, run, "completed", finished_at=now())
 
     def fail_run(self, run: Run, problem: Problem) -> Run:
-        """Queued or running → failed, with the reason."""
+        """Changes a queued or running run to failed, with the reason."""
         with self._write() as connection:
             return fail_run(connection, run, problem)
 
     def cancel_run(self, run: Run) -> Run:
-        """Queued or running → cancelled."""
+        """Changes a queued or running run to cancelled."""
         with self._write() as connection:
             return move_run(connection, run, "cancelled", finished_at=now())
 
     def warn_run(self, run: Run, message: str) -> None:
-        """Notes something the user should know that does not fail the run."""
+        """Records a warning: something a user should know that does not fail the run."""
         with self._write() as connection:
             owned_run(connection, run)
             add_event(connection, run, "warning", {"message": message})
@@ -130,7 +130,7 @@ class Runs(ActiveRuns):
         initial_period_status: PeriodStatus = "open",
         owner: Owner | None = None,
     ) -> Run:
-        """A failed or cancelled run, running again in this process: same id, same snapshot, next attempt."""
+        """Changes a failed or cancelled run to running in this process: same id, same snapshot, next attempt."""
         self.fail_dead_runs()
         run = self.run(run_id)
         try:
@@ -156,7 +156,7 @@ class Runs(ActiveRuns):
             raise self._concurrent(run.project_id, run.period) from None
 
     def check_may_write(self, run: Run) -> None:
-        """Raises the problem unless the run is still its caller's, and its period and project still let it write."""
+        """Raises RunError unless the caller still owns the run, and its period and project still allow it to write."""
         with self._read() as connection:
             check_may_write(connection, run)
 
@@ -173,7 +173,7 @@ class Runs(ActiveRuns):
         statuses: tuple[RunStatus, ...] = (),
         limit: int | None = None,
     ) -> tuple[Run, ...]:
-        """Runs that fit, newest first."""
+        """Returns the runs that meet all conditions, newest first."""
         query = sa.select(RUNS).where(RUNS.c.workspace_id == self.workspace_id)
         query = query.order_by(RUNS.c.id_epoch_ms.desc()).limit(limit)
         if project_id is not None:
@@ -196,14 +196,14 @@ class Runs(ActiveRuns):
         return Snapshot.model_validate_json(body)
 
     def run_events(self, run_id: str) -> tuple[RunEvent, ...]:
-        """What happened to a run, oldest first."""
+        """Returns what happened to a run, oldest first."""
         query = sa.select(*RUN_EVENTS.c["at", "attempt", "event", "detail"]).where(RUN_EVENTS.c.run_id == run_id)
         with self._read() as connection:
             rows = connection.execute(query.order_by(RUN_EVENTS.c.number)).mappings()
             return tuple(RunEvent.model_validate(dict(row)) for row in rows)
 
     def _own_run(self, connection: sa.Connection, run_id: str) -> Run:
-        """A run of this workspace: those of others are not found, though their ids are known to the store."""
+        """Returns a run of this workspace. Raises `RunNotFound` for runs of other workspaces too."""
         run = get_run(connection, run_id)
         if run.workspace_id != self.workspace_id:
             raise run_not_found(run_id)
@@ -219,7 +219,7 @@ class Runs(ActiveRuns):
         }
 
     def refuse_concurrent(self, project_id: str, period: str) -> None:
-        """Raises `ConcurrentRun` if a run of the project and period is under way."""
+        """Raises `ConcurrentRun` if a run of the project and period is active."""
         self.fail_dead_runs()
         others = self.runs(project_id=project_id, period=period, statuses=ACTIVE_RUN_STATUSES)
         if others:
@@ -240,7 +240,7 @@ def _check_retry(connection: sa.Connection, run: Run) -> None:
 
 
 def _next_epoch_ms(connection: sa.Connection) -> int:
-    """The present millisecond, or the next one no run has: the counter row makes it unique in the store."""
+    """Returns the present millisecond or, if a run has that one, the next free one. It is unique in the store."""
     present = int(now().timestamp() * 1000)
     following = sa.case((ID_CLOCK.c.last_ms >= present, ID_CLOCK.c.last_ms + 1), else_=present)
     epoch_ms: int = connection.execute(
@@ -249,11 +249,11 @@ def _next_epoch_ms(connection: sa.Connection) -> int:
     return epoch_ms
 
 
-def _moment(epoch_ms: int) -> datetime:
+def _utc(epoch_ms: int) -> datetime:
     return datetime.fromtimestamp(epoch_ms / 1000, UTC)
 
 
 def _uuid7(epoch_ms: int) -> str:
-    """A version 7 UUID: 48 bits of time, the rest random beside the version and variant marks."""
+    """Returns a version 7 UUID: 48 bits of time, version and variant, and random bits."""
     random_a, random_b = secrets.randbits(12), secrets.randbits(62)
     return str(UUID(int=epoch_ms << 80 | 0x7 << 76 | random_a << 64 | 0b10 << 62 | random_b))

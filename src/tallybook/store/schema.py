@@ -1,6 +1,6 @@
-"""The version of the store's tables: recognised at every opening, brought up to date by Alembic.
+"""Checks the version of the store's tables whenever the store is opened, and upgrades them with Alembic.
 
-Alembic is imported only when there is something to migrate; an up-to-date store opens with one small query.
+Alembic is imported only if there is something to migrate. A current store opens with one small query.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ VERSION_TABLE = "tallybook_version"
 
 
 class Schema(Database):
-    """Opens only a store whose tables this version of the product understands."""
+    """Refuses a store whose tables have another version than this product."""
 
     def ensure_current(self) -> None:
-        """Makes an SQLite store that is not there and upgrades an older one; a PostgreSQL store is shared, so its
-        upgrade has to be asked for."""
+        """Makes a missing SQLite store and upgrades an older one. A PostgreSQL store is shared, so only `store upgrade`
+        upgrades it."""
         if self.is_sqlite and not self._file.exists():
             self.upgrade()
             return
@@ -37,7 +37,7 @@ class Schema(Database):
         self.upgrade()
 
     def check_current(self) -> None:
-        """StoreError unless the tables are those of this version. Changes nothing."""
+        """Raises StoreError unless the tables are those of this version. Changes nothing."""
         revision = self._known_revision()
         if revision != REVISIONS[-1]:
             raise self._not_current(revision)
@@ -60,13 +60,14 @@ class Schema(Database):
         return StoreError(f"the metadata store {self} {state}", f"run `tallybook store upgrade`{restore}")
 
     def revision(self) -> str | None:
-        """The revision the store is at, None when it has no tables; a newer one than this product's is refused."""
+        """Returns the revision of the tables; None if there are none. Raises StoreError if it is newer than this
+        product."""
         with self._read() as connection:
             return self._revision(connection)
 
     def upgrade(self) -> None:
-        """Makes the tables or brings them up to date, in one transaction; whoever comes at the same time waits and
-        finds it done."""
+        """Creates or upgrades the tables, in one transaction. Another process that does the same waits, and finds them
+        current."""
         if self.is_sqlite:
             refuse_damaged(self._file)
             if not self._file.exists():
@@ -106,8 +107,8 @@ class Schema(Database):
         return revision
 
     def _use_write_ahead_log(self) -> None:
-        """Lets readers read while someone writes. The mode stays with the file; changing it needs a moment alone,
-        for which SQLite does not wait by itself."""
+        """Lets readers read while someone writes. The file keeps the mode. Changing it needs exclusive access, for
+        which SQLite does not wait, so this tries several times."""
         with self._translated():
             for pause in (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 0.0):
                 raw = self._engine.raw_connection()

@@ -1,5 +1,4 @@
-"""The file of an SQLite store: made whole or not at all, recognised when it is damaged, readable where it cannot be
-written."""
+"""The file of an SQLite store: makes it in one step, refuses a damaged one, and reads it where it is read-only."""
 
 from __future__ import annotations
 
@@ -31,8 +30,8 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
 def writing_engine(file: Path, **options: Any) -> sa.Engine:
-    """An engine on a file that is there; SQLite is never left to make one. Each transaction is refused if the file has
-    been removed or replaced since: SQLite would go on writing to a file that nobody can open any more."""
+    """Returns an engine for an existing file; SQLite must not create one. Each transaction is refused if the file has
+    been removed or replaced: SQLite would go on writing to a file that nobody can open any more."""
     engine = _engine(lambda: _connect(file, "mode=rw"), **options)
 
     def note(_connection: Any, record: Any) -> None:
@@ -52,16 +51,16 @@ def writing_engine(file: Path, **options: Any) -> sa.Engine:
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
-    """What tells a file from another one that has its name; None if there is none."""
+    """Returns device and inode, which differ if a file was replaced; None if there is no file."""
     try:
-        found = file.stat()
+        status = file.stat()
     except FileNotFoundError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def reading_engine(file: Path, **options: Any) -> sa.Engine:
-    """An engine that changes nothing, not even the folder: both may be read-only."""
+    """Returns an engine that changes neither the file nor its folder: both may be read-only."""
 
     def connect() -> sqlite3.Connection:
         connection = _connect_to_read(file)
@@ -83,18 +82,21 @@ def _connect(file: Path, query: str) -> sqlite3.Connection:
 
 
 def _connect_to_read(file: Path) -> sqlite3.Connection:
-    """In write-ahead mode a reader needs a file of shared memory beside the store. Where it cannot be made, nobody else
-    can be writing, and the file is read as it is; rows that are still in the log are read in a copy."""
+    """Opens the file to read it.
+
+    In write-ahead mode a reader needs a file of shared memory next to the store. If that cannot be made, the folder is
+    read-only and nobody writes: the file is read as it is or, if its log has rows, as a copy.
+    """
     with suppress(sqlite3.OperationalError):
         connection = _connect(file, "mode=ro")
         connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
         return connection
-    log = _beside(file, "-wal")
+    log = _sibling(file, "-wal")
     if not log.exists() or not log.stat().st_size:
         return _connect(file, "mode=ro&immutable=1")
     with tempfile.TemporaryDirectory(prefix="tallybook-store-") as folder:
         copied = Path(shutil.copyfile(file, Path(folder) / file.name))
-        shutil.copyfile(log, _beside(copied, "-wal"))
+        shutil.copyfile(log, _sibling(copied, "-wal"))
         connection = _connect(copied, "mode=rw")
         connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
         return connection  # the open files outlive their names
@@ -106,8 +108,8 @@ def _configure(connection: Any, _record: Any) -> None:
 
 
 def _begin(connection: sa.Connection) -> None:
-    """Python's driver would begin late and as a reader; a writer takes its lock first, so it never has to give up
-    half-way."""
+    """Begins a transaction. A writer takes its lock at once, so it never has to give up half-way; Python's driver would
+    begin late and as a reader."""
     options = connection.get_execution_options()
     writes = options.get("tallybook_writes", False)
     connection.exec_driver_sql(f"PRAGMA foreign_keys = {'OFF' if options.get('tallybook_rebuilds') else 'ON'}")
@@ -115,9 +117,9 @@ def _begin(connection: sa.Connection) -> None:
 
 
 def refuse_damaged(file: Path) -> None:
-    """StoreError if the file has lost its content, or is gone while its log is still there. Beginning anew without a
-    word would open closed periods."""
-    log = _beside(file, "-wal")
+    """Raises StoreError if the file has lost its content, or is gone while its log still exists. A new store in its
+    place would open closed periods without a word."""
+    log = _sibling(file, "-wal")
     left = log.exists() and log.stat().st_size > 0
     size = file.stat().st_size if file.is_file() else _SMALLEST
     if size < _SMALLEST:
@@ -125,7 +127,7 @@ def refuse_damaged(file: Path) -> None:
         raise StoreError(f"the metadata store {file} {what}", RESTORE)
     if left and not file.exists():
         raise StoreError(
-            f"the metadata store {file} is gone, but its log {log.name} is still there",
+            f"the metadata store {file} is gone, but its log {log.name} still exists",
             f"put back a copy of {file.name} from a backup; or delete {log.name} to begin anew, without the versions, "
             "runs and closed periods the store held",
         )
@@ -133,8 +135,8 @@ def refuse_damaged(file: Path) -> None:
 
 @contextmanager
 def new_file(file: Path) -> Iterator[Path]:
-    """A file to make a store in, which takes its place when the block ends. Whoever comes second keeps what is there:
-    no process ever sees a store that is half made."""
+    """Yields a temporary file to make a store in, and gives it its name when the block ends. If another process was
+    first, its file is kept. No process ever sees a half-made store."""
     try:
         make_private_folder(file.parent)
         draft = make_private_file(file.with_name(f".{file.name}.{uuid4().hex}"))
@@ -145,13 +147,12 @@ def new_file(file: Path) -> Iterator[Path]:
         with suppress(FileExistsError):
             _put(draft, file)
     finally:
-        for path in (draft, *(_beside(draft, side) for side in _SIDE_FILES)):
+        for path in (draft, *(_sibling(draft, side) for side in _SIDE_FILES)):
             path.unlink(missing_ok=True)
 
 
 def _put(draft: Path, file: Path) -> None:
-    """Gives the draft its name unless the name is taken. Some file systems have no links; there the name is taken
-    first."""
+    """Gives the draft its name unless the name is taken. On a file system without links it reserves the name first."""
     try:
         os.link(draft, file)
     except FileExistsError:
@@ -161,5 +162,5 @@ def _put(draft: Path, file: Path) -> None:
         draft.replace(file)
 
 
-def _beside(file: Path, ending: str) -> Path:
+def _sibling(file: Path, ending: str) -> Path:
     return file.with_name(file.name + ending)

@@ -1,4 +1,4 @@
-"""The metadata store: one class, put together from its subjects."""
+"""The metadata store: one class that combines all its parts."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _Answer = TypeVar("_Answer")
 class Store(Schema, Workspaces, ChangeStore, Periods, Runs, Results):
     """Versions of definitions, the state of projects and periods, and all runs, of one workspace.
 
-    `Store.open(...)` is the door for every command that writes: tables checked, runs whose process died recognised.
-    `Store.look(...)` changes nothing. `Store.at(...)` opens no more than the connection, for the store itself.
+    Commands that write use `Store.open(...)`: it checks the tables, and records runs as failed whose process has died.
+    `Store.look(...)` changes nothing. `Store.at(...)` only connects, for commands about the store itself.
     """
 
     @classmethod
     def at(cls, setting: str | None, root: Path, environ: Mapping[str, str] = os.environ) -> Store:
-        """The store of the workspace at `root`, its tables not looked at."""
+        """Returns the store of the workspace at `root` without checking its tables."""
         return cls(store_url(setting, root, environ))
 
     @classmethod
@@ -42,7 +42,7 @@ class Store(Schema, Workspaces, ChangeStore, Periods, Runs, Results):
         environ: Mapping[str, str] = os.environ,
         workspace: WorkspaceRef = ONLY_WORKSPACE,
     ) -> Store:
-        """The store of the workspace at `root`, ready for use; `setting` is its `store` setting."""
+        """Opens the store of the workspace at `root`; `setting` is its `store` setting."""
         return cls.open_url(store_url(setting, root, environ), workspace)
 
     @classmethod
@@ -53,8 +53,8 @@ class Store(Schema, Workspaces, ChangeStore, Periods, Runs, Results):
         environ: Mapping[str, str] = os.environ,
         workspace: WorkspaceRef = ONLY_WORKSPACE,
     ) -> Store | None:
-        """The store of the workspace at `root`, to look at: it is neither made nor changed, so it may be read-only.
-        None when it is an SQLite file that was never made, or does not know the workspace."""
+        """Opens the store of the workspace at `root` to read it. Nothing is made or changed, so it may be read-only.
+        Returns None if the SQLite file does not exist, or the store has no such workspace."""
         url = store_url(setting, root, environ)
         if url.get_backend_name() == "sqlite" and not Path(str(url.database)).exists():
             refuse_damaged(Path(str(url.database)))
@@ -72,7 +72,7 @@ class Store(Schema, Workspaces, ChangeStore, Periods, Runs, Results):
 
     @classmethod
     def open_url(cls, url: URL, workspace: WorkspaceRef = ONLY_WORKSPACE) -> Store:
-        """The store at a url with everything it needs, ready for use."""
+        """Opens the store at a url, and makes or upgrades it if needed."""
         store = cls(url)
 
         def prepare() -> None:

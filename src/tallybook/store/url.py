@@ -1,4 +1,4 @@
-"""Which metadata store a workspace uses. A password comes from the environment or a file, never from YAML."""
+"""Finds the url of a workspace's metadata store. A password comes from the environment or a file, never from YAML."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FORMS = "a store is `sqlite:///path/to/file` or `postgresql://user@host/databas
 
 
 def store_url(setting: str | None, root: Path, environ: Mapping[str, str]) -> URL:
-    """The store of the workspace at `root`: the environment's, else the setting's, else the default file."""
+    """Returns the url of the store: from the environment, else the setting, else the default file."""
     given = environ.get(URL_VARIABLE)
     text = given or setting
     if text is None:
@@ -40,14 +40,14 @@ def store_url(setting: str | None, root: Path, environ: Mapping[str, str]) -> UR
 
 
 def shown(url: URL) -> str:
-    """The url as messages may show it: as users write it, without secrets."""
+    """Returns the url for messages: as users write it, without secrets."""
     plain = url.set(drivername=url.get_backend_name())
     hidden = plain.update_query_dict({name: HIDDEN for name in plain.query if names_secret(name)})
     return hidden.render_as_string(hide_password=True)
 
 
 def without_secrets(text: str, url: URL) -> str:
-    """A driver's message with the passwords of the url struck out."""
+    """Returns a driver's message with the passwords of the url hidden."""
     for secret in (url.password, *(value for name, value in url.query.items() if names_secret(name))):
         if isinstance(secret, str) and secret:
             text = text.replace(secret, HIDDEN)

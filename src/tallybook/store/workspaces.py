@@ -54,7 +54,7 @@ class WorkspaceRef:
 
 
 ONLY_WORKSPACE = WorkspaceRef(lambda: "workspace", "", Path(), owns_store=True, contents=tuple)
-"""For a store that is opened without a workspace folder: the one workspace it has, whatever its name."""
+"""The only workspace of a store, for a caller without a workspace folder."""
 
 
 def name_key(name: str) -> str:
