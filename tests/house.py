@@ -4,16 +4,20 @@
     python tests/house.py --json     the same as JSON
 
 The path is measured, not guessed: a run of examples/orders is traced until Spark opens the first file. Functions count
-when they are entered for the first time, so loops and repeated helpers do not.
+when they are entered for the first time, so loops and repeated helpers do not; bodies of classes and modules do not
+count. Reading and checking the files, making a
+new store and starting Spark are paths of their own and do not count.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -24,6 +28,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tallybook"
 READERS = ("readwriter.py",)
 """The PySpark modules whose `load`, `csv`, `parquet` … open files."""
+CHECKING = {"load_definitions", "check", "bind_project"}
+"""Functions of `project` that read and check the files."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +51,21 @@ def path_of_a_run() -> list[str]:
     entered: list[str] = []
     seen: set[tuple[str, int]] = set()
     opened = False
+    checking: FrameType | None = None
 
     def watch(frame: FrameType, event: str, _argument: object) -> None:
-        nonlocal opened
-        if event != "call" or opened:
-            return
+        nonlocal opened, checking
+        if event == "return" and frame is checking:
+            checking = None
         code = frame.f_code
+        if event != "call" or opened or checking is not None or not code.co_flags & inspect.CO_OPTIMIZED:
+            return
         path, key = Path(code.co_filename), (code.co_filename, code.co_firstlineno)
         if path.name in READERS and code.co_name in ("load", "csv", "parquet", "json", "orc", "text"):
             opened = True
-        elif code.co_name != "<module>" and path.is_relative_to(PACKAGE) and key not in seen:
+        elif code.co_name in CHECKING and path.is_relative_to(PACKAGE / "project"):
+            checking = frame
+        elif path.is_relative_to(PACKAGE) and key not in seen:
             seen.add(key)
             entered.append(".".join(path.relative_to(PACKAGE).with_suffix("").parts))
 
@@ -62,14 +73,16 @@ def path_of_a_run() -> list[str]:
         copy = Path(folder) / "orders"
         shutil.copytree(ROOT / "examples" / "orders", copy, ignore=shutil.ignore_patterns(".tallybook"))
         workspace = Workspace.open(copy)
-        # Reading and checking the files, and starting Spark, are paths of their own.
         assert not workspace.checked.problems
+        workspace.store().close()
         workspace.session.range(1).count()
+        threading.setprofile(watch)  # files are opened by threads
         sys.setprofile(watch)
         try:
             workspace.run("order-close", "2026-01")
         finally:
             sys.setprofile(None)
+            threading.setprofile(None)  # type: ignore[arg-type]  # as documented
         workspace.session.stop()
     return entered
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -12,9 +12,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tallybook.engine.context import RunContext
-from tallybook.engine.failures import is_about_values
+from tallybook.engine.execute import Sink, Warn, execute
 from tallybook.engine.frames import FrameTables
-from tallybook.engine.pipeline import Pipeline
+from tallybook.engine.plan import Calculation
+from tallybook.errors import RunError
 from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import ColumnType
 from tallybook.operations.publication import Publication
@@ -22,8 +23,6 @@ from tallybook.project.bind import BoundProject, bind_project
 from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.model import ProjectHead
 from tallybook.rows.ids import POSITION
-from tallybook.rows.raising import parse_raised
-from tallybook.storage.failure import SPARK_ERRORS
 
 from .case import Case, TableRows
 from .expressions import Row
@@ -68,30 +67,26 @@ def computed(case: Case, spark: SparkSession) -> Opinion:
     bound = bind(case)
     if bound.problems:
         return Opinion({}, [problem.type for problem in bound.problems])
-    assert bound.input is not None and bound.schema is not None
     context = RunContext("oracle", case.span, case.as_of, case.timestamp, int(case.timestamp.timestamp() * 1000))
     frames = {name: frame_of(table, spark) for name, table in case.tables.items()}
-    tables = FrameTables(frames, case.period)
-    pipeline = Pipeline(spark, bound.input, bound.schema, bound.steps, context, tables)
-    results: dict[int, Computed] = {}
-
-    def keep(output: Publication, frame: DataFrame) -> None:
-        results[output.seq] = collected(frame)
-
+    sink = _Collecting()
     try:
-        results[0] = collected(pipeline.run(keep))
-    except SPARK_ERRORS as error:
-        return Opinion({}, failure=_failure(error))
-    finally:
-        pipeline.release()
-    return Opinion(results)
+        execute(spark, Calculation.of(bound, context), FrameTables(frames, case.period), sink)
+    except RunError as error:
+        problem = error.problem
+        return Opinion({}, failure=problem.type if problem.type != "InternalError" else str(problem))
+    return Opinion(sink.results)
 
 
-def _failure(error: Exception) -> str:
-    raised = parse_raised(error)
-    if raised is not None:
-        return str(raised["type"])
-    return "EvaluationError" if is_about_values(error) else f"InternalError: {str(error)[:600]}"
+@dataclass
+class _Collecting(Sink):
+    results: dict[int, Computed] = field(default_factory=dict)
+
+    def publish(self, output: Publication, rows: DataFrame, _warn: Warn) -> None:
+        self.results[output.seq] = collected(rows)
+
+    def finish(self, working: DataFrame, _warn: Warn) -> None:
+        self.results[0] = collected(working)
 
 
 def frame_of(table: TableRows, spark: SparkSession) -> DataFrame:

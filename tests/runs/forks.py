@@ -147,20 +147,18 @@ class _Child:
 
 
 def _run(spark: Any, job: Job, hears: IO[str], says: IO[str]) -> None:
-    from tallybook.engine.pipeline import Pipeline
+    from tallybook.engine.events import Event, RunStarted
     from tallybook.errors import ProblemError
     from tallybook.workspace import Workspace
 
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     kept = own_connection(spark)
-    real = Pipeline.run
 
-    def announced(*args: Any, **options: Any) -> Any:
-        print("running", file=says, flush=True)
-        hears.readline()
-        return real(*args, **options)
+    def announce(event: Event) -> None:
+        if isinstance(event, RunStarted):
+            print("running", file=says, flush=True)
+            hears.readline()
 
-    Pipeline.run = announced  # type: ignore[method-assign]  # in this fork only
     if job.dies is not None:
         _signal_at(job.dies, signal.SIGKILL)
     if job.stops is not None:
@@ -169,7 +167,8 @@ def _run(spark: Any, job: Job, hears: IO[str], says: IO[str]) -> None:
         threading.Timer(job.dies_after, os.kill, (os.getpid(), signal.SIGKILL)).start()
     outcome: str
     try:
-        outcome = Workspace.open(job.root).run(job.project, job.period, again=job.again).run.status
+        workspace = Workspace.open(job.root)
+        outcome = workspace.run(job.project, job.period, again=job.again, observers=[announce]).run.status
     except ProblemError as error:
         outcome = error.problem.type if error.problem.type == "ConcurrentRun" else str(error)
     except Exception as error:
