@@ -211,7 +211,7 @@ def test_a_process_whose_run_was_taken_over_can_report_nothing(
 
 def test_a_finished_run_reports_nothing_more(store: Store, new_run: NewRun, snapshot: Snapshot) -> None:
     run = store.complete_run(store.start_run(new_run(), snapshot))
-    with pytest.raises(StoreError, match="is completed, not running"):
+    with pytest.raises(StoreError, match="is completed, so it cannot report results"):
         store.record_operations(run, OperationResult(seq=1, name="A", type="update", duration_ms=1))
     with pytest.raises(StoreError, match="no longer running"):
         store.heartbeat(run)
