@@ -90,7 +90,7 @@ class Workspace:
 
     def plan(self, project: str, period: str, as_of: date | None = None) -> Plan:
         """Returns what a run would do: versions, locations and schemas. Writes nothing."""
-        from tallybook.engine.context import RunContext
+        from tallybook.engine.plan import RunContext
         from tallybook.runs.planner import Planner
         from tallybook.runs.prepare import prepare
 
@@ -188,7 +188,7 @@ class Workspace:
 
     def first_rows(self, result: RunResult, count: int) -> Iterator[tuple[int, list[str]]]:
         """Yields the seq of each output of a run, and its first rows as lines of text."""
-        from tallybook.runs.preview import output_rows
+        from tallybook.runs.outputs import output_rows
 
         for output in result.outputs:
             yield output.seq, output_rows(self.session, result, output, count)

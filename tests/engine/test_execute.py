@@ -11,11 +11,10 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from tests.kit.operations import NOW, aggregate, applied, orders, rows, update
 
 from tallybook.engine import execute as core
-from tallybook.engine.context import RunContext
 from tallybook.engine.events import Event, Failed, Finished, OutputWritten, RunStarted, StepPlanned, StepStarted, Warned
 from tallybook.engine.execute import Sink, Warn, execute
 from tallybook.engine.keeping import KeptInMemory
-from tallybook.engine.plan import Calculation
+from tallybook.engine.plan import Calculation, RunContext
 from tallybook.engine.tables import LocatedTables
 from tallybook.errors import RunError, StoreError
 from tallybook.model.dataset import Dataset

@@ -11,10 +11,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from tests.kit.operations import NOW, aggregate, append, delete, orders, update
 
-from tallybook.engine.context import RunContext
 from tallybook.engine.execute import Sink, Warn, execute
 from tallybook.engine.frames import FrameTables, conformed, dataset_of
-from tallybook.engine.plan import Calculation
+from tallybook.engine.plan import Calculation, RunContext
 from tallybook.errors import Problem, RunError
 from tallybook.model.dataset import Dataset
 from tallybook.model.period import GREGORIAN

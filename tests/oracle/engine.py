@@ -11,10 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from tallybook.engine.context import RunContext
 from tallybook.engine.execute import Sink, Warn, execute
 from tallybook.engine.frames import FrameTables
-from tallybook.engine.plan import Calculation
+from tallybook.engine.plan import Calculation, RunContext
 from tallybook.errors import RunError
 from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import ColumnType

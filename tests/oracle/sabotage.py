@@ -78,7 +78,9 @@ SABOTAGES: dict[str, Sabotage] = {
     "MIN passes over NULLs": lambda: _function("MIN", _least),
     "aggregate drops the groups of NULL": lambda: patch("tallybook.operations.aggregate.grouped", _without_null_groups),
     "a join takes one of two matches": lambda: patch("tallybook.rows.joins.raising", lambda *_, **__: F.lit("true")),
-    "a row is still valid on the day it ends": lambda: patch("tallybook.engine.input.of_period", _ended_today_counts),
+    "a row is still valid on the day it ends": lambda: patch(
+        "tallybook.engine.pipeline.rows_of_period", _ended_today_counts
+    ),
     "deleted rows are seen by operations": lambda: patch("tallybook.rows.system.is_active", lambda: F.lit(True)),
 }
 

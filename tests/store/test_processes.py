@@ -20,7 +20,7 @@ from tests.store.kit import record
 
 from tallybook.errors import StoreError
 from tallybook.model.run import Owner, Run, Snapshot
-from tallybook.store.heartbeat import beating
+from tallybook.store.active import beating
 from tallybook.store.owner import DEAD_AFTER, current_owner, is_alive
 from tallybook.store.schema import REVISIONS
 from tallybook.store.store import Store

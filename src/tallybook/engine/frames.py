@@ -15,10 +15,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from tallybook.engine.context import RunContext
 from tallybook.engine.execute import Sink, execute
 from tallybook.engine.keeping import Keeping
-from tallybook.engine.plan import Calculation
+from tallybook.engine.plan import Calculation, RunContext
 from tallybook.engine.session import check_session
 from tallybook.errors import UsageError
 from tallybook.expressions.compile import cast, column_named

@@ -15,10 +15,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from tallybook.engine.context import RunContext
 from tallybook.engine.execute import Sink, Warn, execute
 from tallybook.engine.keeping import Keeping
-from tallybook.engine.plan import Calculation
+from tallybook.engine.plan import Calculation, RunContext
 from tallybook.errors import RunError, fail
 from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import INTEGER, ColumnType

@@ -1,19 +1,33 @@
-"""The plan of a run, as data. `documents.plan` shows it and `execute` runs it."""
+"""The plan of a run, as data, with the constants of the run. `documents.plan` shows it and `execute` runs it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 
-from tallybook.engine.context import RunContext
 from tallybook.errors import RunError, ValidationError, fail
 from tallybook.model.location import Location
+from tallybook.model.period import Period
 from tallybook.operations.base import Step
 from tallybook.operations.flow import publications, source_tables, tables_without_positions
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.project.bind import BoundProject
 from tallybook.rows.ids import MAX_STEPS
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """The constants of one run."""
+
+    run_id: str
+    period: Period
+    as_of: date
+    timestamp: datetime
+    epoch_ms: int
+    """A number no other run of the store has: the time part of the ids of its rows."""
+
 
 Locate = Callable[[SourceTable], tuple[Location, ...]]
 Destine = Callable[[Publication, SourceTable], Location]

@@ -25,12 +25,12 @@ from tallybook.runs.destinations import check_catalog_tables
 from tallybook.runs.inputs import PlannedInputs
 from tallybook.runs.locations import location_to_json
 from tallybook.runs.outputs import read_output, write_mode
-from tallybook.runs.run_outcome import recording_outcome
+from tallybook.runs.recorder import recording_outcome
 from tallybook.storage.failure import SPARK_ERRORS
 from tallybook.storage.inputs import rows_without_period
 from tallybook.storage.output import Guard
 from tallybook.storage.write import write
-from tallybook.store.heartbeat import beating
+from tallybook.store.active import beating
 from tallybook.store.store import Store
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tallybook.engine.context import RunContext
-from tallybook.engine.plan import Plan, make_plan
+from tallybook.engine.plan import Plan, RunContext, make_plan
 from tallybook.model.period import Calendar, uncovered_days
 from tallybook.model.state import Registration
 from tallybook.project.bind import BoundProject

@@ -9,9 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tallybook.engine.context import RunContext
 from tallybook.engine.events import Observer, Warned
-from tallybook.engine.plan import Plan
+from tallybook.engine.plan import Plan, RunContext
 from tallybook.errors import RunError, fail
 from tallybook.model.period import Calendar
 from tallybook.model.run import OperationResult, OutputResult, Run, Snapshot
@@ -23,9 +22,8 @@ from tallybook.runs.apply import apply
 from tallybook.runs.execute import execute_run
 from tallybook.runs.planner import Planner
 from tallybook.runs.prepare import calendar_of, prepare
-from tallybook.runs.recorder import Recorder
+from tallybook.runs.recorder import Recorder, recording_outcome
 from tallybook.runs.run_guard import check_may_run
-from tallybook.runs.run_outcome import recording_outcome
 from tallybook.runs.snapshot import calendar_then, changed_inputs, plan_again, take_snapshot
 from tallybook.storage.inputs import fingerprint
 from tallybook.store.store import Store

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tallybook.engine.context import RunContext
-from tallybook.engine.plan import Plan, make_plan
+from tallybook.engine.plan import Plan, RunContext, make_plan
 from tallybook.model.dataset import Dataset
 from tallybook.model.location import ABSENT, Location
 from tallybook.model.period import Calendar, Period

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tallybook.engine.context import RunContext
 from tallybook.engine.local import LocalEngine, Values
+from tallybook.engine.plan import RunContext
 from tallybook.errors import ValidationError
 from tallybook.model.columns import DELETED, OPERATION_SEQ, SYSTEM_COLUMNS, ColumnType
 from tallybook.operations.base import Step

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from threading import Event, Thread
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,7 +16,7 @@ from tallybook.model.run import ACTIVE_RUN_STATUSES, Owner, Run, RunStatus
 from tallybook.model.state import Json
 from tallybook.project.lifecycle import RUN_MOVES, check_move
 from tallybook.store.database import Database, now
-from tallybook.store.owner import is_alive
+from tallybook.store.owner import HEARTBEAT_EVERY, is_alive
 from tallybook.store.tables import RUN_EVENTS, RUNS
 
 
@@ -173,3 +178,28 @@ def _unchanged_since(connection: sa.Connection, run: Run) -> bool:
     """True if nobody has changed the run since it was read."""
     current = get_run(connection, run.id)
     return current.is_active and (current.attempt, current.heartbeat_at) == (run.attempt, run.heartbeat_at)
+
+
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def beating(store: ActiveRuns, run: Run, every: timedelta = HEARTBEAT_EVERY) -> Iterator[None]:
+    """Records heartbeats of the run until the block ends. A failed heartbeat is only logged: the store may be
+    unreachable for a moment."""
+    done = Event()
+
+    def beat() -> None:
+        while not done.wait(every.total_seconds()):
+            try:
+                store.heartbeat(run)
+            except StoreError as error:
+                _log.warning("no heartbeat for run %s: %s", run.id, error.message)
+
+    thread = Thread(target=beat, name=f"heartbeat-{run.id}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
