@@ -1,4 +1,4 @@
-"""Where a piece of user text stands: file, line, column. Every message that names a place gets it from here."""
+"""The position of a piece of user text: file, line, column. Every message with a position uses it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tallybook.text import printable, width
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A spot in a file, counted from 1, with the text of its line for the caret."""
+    """A position in a file, counted from 1, with the text of its line for the caret."""
 
     file: str
     line: int
@@ -43,7 +43,7 @@ def _window(line: str, at: int) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class SourceText:
-    """One text value of a document, such as an expression, that can say where each of its characters stands.
+    """A text value of a document, such as an expression, with the position of each of its characters.
 
     `offsets[i]` is the place of character i in the file as a 0-based (line, column) pair; when a value has no
     exact mapping (an alias, a folded block), `offsets` is empty and every character is reported at `place`.

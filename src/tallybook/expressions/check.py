@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import reduce
@@ -274,6 +274,22 @@ def argument(typed: Typed) -> Argument:
     while isinstance(inner, TypedCast):
         inner = inner.arg
     return Argument(typed.type, inner.value if isinstance(inner, TypedLiteral) else None)
+
+
+def columns_read(typed: Typed) -> Iterator[Resolved]:
+    """Yields every column that the expression reads, once for each time it is read."""
+    if isinstance(typed, TypedColumn):
+        yield typed.column
+    elif isinstance(typed, TypedCast):
+        yield from columns_read(typed.arg)
+    elif isinstance(typed, TypedCall):
+        for arg in typed.args:
+            yield from columns_read(arg)
+
+
+def tables_read(typed: Typed) -> set[str]:
+    """Returns the lookups and join aliases that the expression reads."""
+    return {column.table for column in columns_read(typed) if column.table is not None}
 
 
 def common_type(args: Sequence[Argument]) -> ColumnType | None:

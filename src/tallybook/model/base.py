@@ -24,7 +24,7 @@ class Record(Entity):
 
 
 def as_text(value: Any) -> Any:
-    """YAML reads `2026-01`, `42` or `true` as it likes; where text is due, the user's own characters count."""
+    """Returns the user's own characters of a value such as `2026-01`, `42` or `true`, for keys whose value is text."""
     written = getattr(value, "text", None)
     if written is not None:
         return written

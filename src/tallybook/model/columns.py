@@ -1,4 +1,4 @@
-"""Column types, column definitions and the system columns: the only place that knows them."""
+"""Column types, column definitions and the system columns. No other module defines any."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ DATE = ColumnType("date")
 TIMESTAMP = ColumnType("timestamp")
 NULL = ColumnType("null")
 UNKNOWN = ColumnType("unknown")
-"""The type of a column whose defining expression is wrong: reported once there, silent afterwards."""
+"""The type of a column whose expression is wrong, so that the mistake is reported only once."""
 INTEGER_AS_DECIMAL = decimal(19, 0)
 """The decimal that holds every 64-bit integer."""
 
@@ -138,10 +138,10 @@ ALIASES = {"_source_dataset": SOURCE_DATASET_ID}
 """Other names of system columns, accepted in expressions and column lists."""
 
 INTERNAL = "tallybook:"
-"""How the names of columns begin that only the engine has: no identifier has a colon."""
+"""The prefix of columns that only the engine uses; the colon keeps them apart from identifiers."""
 
 RESERVED = frozenset({*SYSTEM_COLUMNS, *VALIDITY_COLUMNS, *ALIASES})
-"""Names that no column of a user may have, in whatever case."""
+"""Names that no column of a user may have, in upper or lower case."""
 ASSIGNABLE = frozenset({LABELS})
 """System columns a user may set."""
 

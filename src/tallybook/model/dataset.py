@@ -1,4 +1,4 @@
-"""Datasets: logical, versioned schemas. They say what rows look like, never where they are."""
+"""Datasets: logical, versioned schemas of rows. They do not say where the rows are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A level of a computed calendar: how its periods are called, and how a name is read back."""
+"""A level of a computed calendar: names its periods, and parses the names."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def unusable_identifier(identifier: str) -> str | None:
 
 
 def could_be_same(levels: Sequence[Level]) -> Iterator[str]:
-    """What is wrong with levels side by side: an identifier must belong to one level only."""
+    """Returns what is wrong with a list of levels: an identifier must belong to one level only."""
     for one, other in combinations(levels, 2):
         if one.name == other.name:
             yield f"level '{one.name}' is defined twice"

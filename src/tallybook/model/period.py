@@ -182,7 +182,7 @@ class Calendar(Entity):
         return parents[0]
 
     def example(self, level: str) -> Period:
-        """Some period of the level, to show what one looks like; of listed periods a longest one."""
+        """Returns an example of a period of the level; of listed periods a longest one."""
         self._rank(level)
         if self.periods:
             return max((listed for listed in self.periods if listed.level == level), key=lambda listed: listed.days)
@@ -292,4 +292,4 @@ GREGORIAN = Calendar(
         Level(name="day", identifier="{{YYYY}}-{{MM}}-{{DD}}"),
     ),
 )
-"""The calendar that is always there."""
+"""The default calendar."""

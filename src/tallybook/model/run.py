@@ -1,4 +1,4 @@
-"""Runs: one execution of a project for a period, what it did, and the snapshot that lets it be repeated."""
+"""Runs: one execution of a project for a period, its results, and the snapshot that makes it repeatable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""append: brings rows of another dataset in, filtered and perhaps aggregated, aligned to the working columns."""
+"""append: adds rows of another dataset, filtered and optionally aggregated, with the working columns."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _results(grouping: BoundGrouping) -> dict[str, ColumnType]:
 def _check_alignment(
     incoming: Mapping[str, ColumnType], grouping: BoundGrouping | None, paths: Mapping[str, Path], binding: Binding
 ) -> None:
-    """Every incoming business column must be one of the working dataset, of a compatible type."""
+    """Checks that every incoming business column exists in the working dataset with a compatible type."""
     working = binding.before.business
     extra = [name for name in incoming if name not in working and not why_reserved(name)]
     if extra and not binding.before.open:
@@ -151,7 +151,7 @@ def _check_alignment(
 
 
 def _column_paths(aggregation: Grouping | None) -> dict[str, Path]:
-    """Where each column an aggregation yields is named."""
+    """Returns the path at which each result column of an aggregation is named."""
     if aggregation is None:
         return {}
     path = ("arguments", "aggregation")

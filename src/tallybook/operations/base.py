@@ -17,8 +17,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from tallybook.errors import PROBLEM_TYPES, Problem
-from tallybook.expressions.check import Typed
-from tallybook.expressions.reads import columns_read, tables_read
+from tallybook.expressions.check import Typed, columns_read, tables_read
 from tallybook.model.base import Entity, Expression, Id, NonEmpty, Text
 from tallybook.model.columns import DELETED, UPDATED_AT
 from tallybook.model.dataset import DatasetRef

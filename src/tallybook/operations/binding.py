@@ -1,4 +1,4 @@
-"""Checking an operation: the scope it is checked against, where its problems go, and the rules for target columns."""
+"""Helps an operation to check itself: its scope, its problems, and the rules for target columns."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class DatasetFinder(Protocol):
     """The datasets an operation may name."""
 
     def find(self, ref: DatasetRef) -> Dataset | Problem | None:
-        """The dataset version meant, or the problem that says why there is none; None when that was said elsewhere."""
+        """Returns a dataset version, or the problem if there is none; None if that is already reported."""
         ...
 
     def is_open(self, dataset_id: str) -> bool:
-        """Whether the dataset may have columns nobody knows yet."""
+        """True if the dataset can have unknown columns."""
         ...
 
 
@@ -48,14 +48,14 @@ class Binding:
     """The path inside the document for one inside the operation."""
     problems: list[Problem] = field(default_factory=list)
     after: WorkingSchema | None = None
-    """The schema to go on with where no step could be made; by default the one before."""
+    """The schema for the next operation if no step could be made; by default the one before."""
 
     def report(self, type: str, message: str, *path: str | int, hint: str | None = None) -> None:
-        """Notes a problem at a path inside the operation."""
+        """Reports a problem at a path inside the operation."""
         self.note(Problem(type, message, hint, self.locate(path)), *path)
 
     def note(self, problem: Problem, *path: str | int) -> None:
-        """Notes a problem found elsewhere, giving it the operation and path; one in a named selector has its own."""
+        """Adds the operation and path to a problem and reports it; a problem in a named selector keeps its own path."""
         place, inside = self.locate(path), path_text(self.path_of(path))
         if problem.path is not None:
             inside = path_text((*self.path_of(())[:-2], problem.path))
@@ -63,7 +63,7 @@ class Binding:
         self.problems.append(replace(placed, path=inside))
 
     def source_text(self, text: str, path: tuple[str | int, ...]) -> SourceText:
-        """The text of an expression with its places."""
+        """Returns the text of an expression with the positions of its characters."""
         written = self.text_at(path)
         return written if written is not None and written.text == text else SourceText(text, self.locate(path))
 
@@ -120,7 +120,7 @@ class Binding:
 
 
 def type_of_new_column(binding: Binding, column: str, value: Typed | None, *path: str | int) -> ColumnType:
-    """The type of a column that a value makes; NULL alone has none to give."""
+    """Returns the type of a new column; reports a value that is only NULL."""
     if value is None:
         return UNKNOWN
     if value.type != NULL:

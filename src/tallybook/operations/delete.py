@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DeleteArguments(Entity):
-    """delete has none; the selector says it all."""
+    """delete has no arguments."""
 
 
 class Delete(Operation, type="delete"):

@@ -1,6 +1,6 @@
-"""What flows through a list of steps: columns still needed, columns used, who set a value, where a value came from.
+"""Answers questions about a list of steps: columns still needed, columns used, who set a value, where it came from.
 
-Pure functions over the contract of `base.Step`. They know no single operation.
+The functions are pure and use only the contract of `base.Step`, never a single operation.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from operator import or_
 
-from tallybook.expressions.reads import columns_read
+from tallybook.expressions.check import columns_read
 from tallybook.operations.base import Step
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tallybook.expressions.check import Checker, Typed
-from tallybook.expressions.reads import tables_read
+from tallybook.expressions.check import Checker, Typed, tables_read
 from tallybook.expressions.tree import Call, ColumnName
 from tallybook.operations.base import BuildContext, Step
 from tallybook.operations.schema import JoinedTable, LookupTable, WorkingSchema

@@ -1,4 +1,4 @@
-"""output: writes a projection of the working dataset. The only operation that leaves anything behind."""
+"""output: writes selected columns and rows of the working dataset. No other operation writes anything."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _projection(args: OutputArguments, binding: Binding) -> tuple[Sequence[str],
 
 
 def _known_columns(names: tuple[str, ...], key: str, binding: Binding) -> list[str]:
-    """The names as written, without the table; a column has one of its names only."""
+    """Returns the names without the table; reports unknown columns and those named twice."""
     known = binding.before.columns
     names_by_column: dict[str, str] = {}
     for index, written in enumerate(names):

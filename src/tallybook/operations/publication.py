@@ -1,4 +1,4 @@
-"""What an output publishes, as data: where it goes, how, and which columns and rows."""
+"""Describes what an output publishes: the destination, the mode, the columns and the rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WrittenName = Annotated[Text, Field(json_schema_extra={"minLength": 1})]
 
 
 class OutputLocation(Entity):
-    """A path of its own, without a datasource."""
+    """A path to write to without a datasource."""
 
     path: Annotated[WrittenName, BeforeValidator(_empty_if_nothing)]
     format: FileFormat | None = Field(None, description="By default what the path ends with, else parquet.")

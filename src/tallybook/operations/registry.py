@@ -1,4 +1,4 @@
-"""The registry of operations, and the one type that stands for all of them where a model lists operations.
+"""The registry of operations, and the type of a model field that takes any of them.
 
 An operation registers itself under its type name when its class is made. Pydantic builds a model's validator once, so
 whatever is built from the registry follows it: it is built anew when an operation is registered or removed.
@@ -49,7 +49,7 @@ def _changed() -> None:
 
 @cache
 def any_operation() -> Any:
-    """The union of all registered operations, told apart by `type`."""
+    """Returns the union of all registered operations, discriminated by `type`."""
     return Annotated[Union[tuple(OPERATIONS.values())], Field(discriminator="type")]  # noqa: UP007  # made at run time
 
 

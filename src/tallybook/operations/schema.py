@@ -1,4 +1,4 @@
-"""The shape of the working dataset between two operations, as the checker knows it without data."""
+"""The schema of the working dataset between two operations."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class SourceTable:
     dataset: Dataset
     table: Table
     open: bool = False
-    """True when the project that registers the dataset is not sound: columns may be missing here."""
+    """True if the project that registers the dataset has problems: some columns may be unknown."""
 
     def scope_table(self, alias: str, *, joined: bool) -> ScopeTable:
-        """How expressions see it: business columns, and system columns by full name only when it is joined."""
+        """Returns the table as expressions see it; if it is joined, its system columns need their full name."""
         if not joined:
             return ScopeTable(alias, {**self.table.business_types, **self.table.system_types}, open=self.open)
         temporal = {"period": (PERIOD,), "bitemporal": (VALID_FROM, VALID_TO), "none": ()}[self.table.temporal_mode]
@@ -61,7 +61,7 @@ class WorkingSchema:
     system: Mapping[str, ColumnType]
     lookups: Mapping[str, LookupTable] = field(default_factory=dict)
     missing: Mapping[str, Problem] = field(default_factory=dict)
-    """Lookups whose table is not there, by alias, and why."""
+    """The problems of lookups whose table does not exist, by alias."""
     open: bool = False
     """True after an operation that could not be read: columns may be missing here."""
 

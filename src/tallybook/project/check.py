@@ -10,9 +10,8 @@ from tallybook.errors import Problem, did_you_mean
 from tallybook.model.period import GREGORIAN
 from tallybook.project.bind import BoundProject
 from tallybook.project.check_datasets import check_datasets, check_lookups
-from tallybook.project.check_datasources import check_datasources
+from tallybook.project.check_locations import check_datasources, check_resolvers
 from tallybook.project.check_projects import check_projects
-from tallybook.project.check_resolvers import check_resolvers
 from tallybook.project.check_result import CheckResult
 from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.load import Definitions

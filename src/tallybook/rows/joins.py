@@ -13,10 +13,9 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tallybook.expressions.check import Typed, TypedCall, TypedColumn, argument, common_type
+from tallybook.expressions.check import Typed, TypedCall, TypedColumn, argument, columns_read, common_type, tables_read
 from tallybook.expressions.compile import Compiler, column_named
 from tallybook.expressions.decimals import exact_common
-from tallybook.expressions.reads import columns_read, tables_read
 from tallybook.expressions.scope import Resolved, joined_name
 from tallybook.model.columns import ColumnType
 from tallybook.rows import sql

@@ -1,4 +1,4 @@
-"""What can be wrong with a scenario before anything runs: every name, value and expectation in it."""
+"""Checks scenarios before anything runs: every name, value and expectation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tallybook.scenarios.values import read_given, read_value
 
 
 def check_scenarios(checked: CheckResult) -> Iterator[Problem]:
-    """Every problem of every scenario; problems of a project of the workspace are told where it stands."""
+    """Returns the problems of all scenarios; the check of a project reports the project's own problems."""
     for case in read_cases(checked):
         yield from case.problems
         if not case.expects_error:
@@ -29,14 +29,14 @@ def check_scenarios(checked: CheckResult) -> Iterator[Problem]:
 
 
 def read_cases(checked: CheckResult) -> list[Case]:
-    """All scenarios of a workspace, checked."""
+    """Reads and checks all scenarios of a workspace."""
     return [_checked(read_case(part, checked), checked) for part in checked.definitions.scenarios]
 
 
 def choose_cases(checked: CheckResult, paths: Sequence[LocalPath] = (), text: str = "") -> list[Case]:
-    """The scenarios in these files or folders with this text in their name or file; by default all.
+    """Returns the scenarios in these files or folders with this text in their name or file; by default all.
 
-    A file that cannot be read might have one of them, so it is an error.
+    A file that cannot be read is an error, because it could contain one of them.
     """
     missing = next((path for path in paths if not path.exists()), None)
     if missing is not None:
@@ -119,7 +119,7 @@ def _check_data(case: Case) -> Iterator[Problem]:
 
 
 def tables_of(dataset: Dataset) -> dict[str, Table]:
-    """The tables whose rows belong to a dataset: its main one, and those its lookups write out."""
+    """Returns the tables of a dataset: its main table, and those that its lookups define."""
     targets = (lookup.target for lookup in dataset.lookups)
     inner = {target.name: target for target in targets if isinstance(target, Table)}
     return inner | {dataset.main_table.name: dataset.main_table}
@@ -174,7 +174,7 @@ def _check_row(
 
 
 def _check_missing(case: Case) -> Iterator[Problem]:
-    """Nothing is silently empty: a table the project reads is given, be it without rows."""
+    """Reports tables that the project reads but the scenario does not give, not even as an empty list."""
     for source in case.sources:
         dataset_id, table = source.dataset.id, source.table.name
         if table not in case.body.data.get(dataset_id, {}):
@@ -220,5 +220,5 @@ def _check_expected(
 
 
 def _at_key(part: DocumentPart, path: Path, type: str, message: str, hint: str | None) -> Problem:
-    """A problem with a key rather than with its value."""
+    """Returns a problem at the position of a key instead of its value."""
     return replace(part.problem(path, type, message, hint), place=part.place(path, key=True))

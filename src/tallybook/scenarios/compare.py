@@ -1,4 +1,4 @@
-"""What came out against what was expected: rows as multisets, each difference with the nearest row beside it."""
+"""Compares results with expectations: rows as multisets, each difference with the nearest row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Values = Mapping[str, object]
 
 @dataclass(frozen=True)
 class CellDifference:
-    """One cell that is not as expected, and the operation that last could have set it."""
+    """A cell that differs from the expected value, and the last operation that could have set it."""
 
     column: str
     expected: object
@@ -31,18 +31,18 @@ class CellDifference:
 
 @dataclass(frozen=True)
 class RowDifference:
-    """A row that differs (both sides), that is missing (no actual) or that nobody expects (no expected)."""
+    """A row that differs (both sides), is missing (no actual) or is not expected (no expected)."""
 
     expected: Values | None
     actual: Values | None
     cells: tuple[CellDifference, ...] = ()
     place: Place | None = None
-    """Of the expected row."""
+    """The position of the expected row."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One expectation that does not hold. `rows` are set when it is about rows."""
+    """An expectation that does not hold. `rows` is set if it is about rows."""
 
     of: str
     seq: int | None
@@ -54,7 +54,7 @@ class Difference:
 
 
 def compare(case: Case, actual: Actual) -> list[Difference]:
-    """Every expectation of a scenario that does not hold."""
+    """Returns every expectation of a scenario that does not hold."""
     expect = case.body.expect
     assert expect is not None
     differences = list(_compare_columns(expect.columns, actual.result))
@@ -67,7 +67,7 @@ def compare(case: Case, actual: Actual) -> list[Difference]:
 
 
 def compare_error(expected: ExpectedError, problems: Sequence[Problem]) -> list[Difference]:
-    """Whether one of the problems is the expected one; without problems the project ran through."""
+    """Returns a difference if none of the problems is the expected one. Without problems the project has completed."""
     if any(p.type == expected.type and expected.seq in (None, p.seq) for p in problems):
         return []
     wanted = f"{expected.type}" + (f" in operation {expected.seq}" if expected.seq is not None else "")
@@ -118,7 +118,7 @@ def _typed(row: Values, columns: Mapping[str, ColumnType]) -> dict[str, object]:
 
 
 def _keys(case: Case) -> frozenset[str]:
-    """The columns that tell rows apart to people."""
+    """Returns the columns by which people identify rows."""
     source = case.bound.input if case.bound else None
     return frozenset(source.dataset.natural_key_columns if source else ())
 
@@ -126,7 +126,7 @@ def _keys(case: Case) -> frozenset[str]:
 def _differing(
     expected: Values, actual: Values | None, output: int | None, steps: Sequence[Step], place: Place
 ) -> RowDifference:
-    """An expected row beside the nearest one."""
+    """Compares an expected row with its nearest actual row."""
     if actual is None:
         return RowDifference(expected, None, place=place)
     made_by = actual.get(OPERATION_SEQ)

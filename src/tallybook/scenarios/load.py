@@ -1,4 +1,4 @@
-"""Scenarios as the files have them: each read, and its project bound, nothing run."""
+"""Reads scenarios from the files and binds their projects; runs nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMELESS = "scenario"
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario and everything it is about, ready to run when nothing is wrong."""
+    """A scenario with its project, datasets and period; it can run if it has no problems."""
 
     name: str
     part: DocumentPart
@@ -35,9 +35,9 @@ class Case:
     bound: BoundProject | None = None
     period: Period | None = None
     problems: tuple[Problem, ...] = ()
-    """What is wrong with the scenario itself."""
+    """The problems of the scenario itself."""
     refused: tuple[Problem, ...] = ()
-    """Why its project cannot run; what a scenario that expects an error is about."""
+    """The problems that prevent its project from running; a scenario can expect them."""
 
     @property
     def file(self) -> str:
@@ -45,7 +45,7 @@ class Case:
 
     @property
     def body(self) -> Scenario:
-        """The scenario of a case that could be read."""
+        """The scenario; only for a case that could be read."""
         assert self.scenario is not None
         return self.scenario
 
@@ -67,14 +67,14 @@ class Case:
         return publications(self.bound.steps) if self.bound else ()
 
     def dataset(self, dataset_id: str) -> Dataset | None:
-        """The version the project reads, else the latest one."""
+        """Returns the version of a dataset that the project reads, else the latest one."""
         read = next((source.dataset for source in self.sources if source.dataset.id == dataset_id), None)
         versions = self.checked.datasets.versions.get(dataset_id)
         return read or (versions[max(versions)] if versions else None)
 
 
 def read_case(part: DocumentPart, checked: CheckResult) -> Case:
-    """One scenario document in its workspace."""
+    """Reads one scenario document of a checked workspace."""
     read = _read(part)
     case = Case(_name(part), part, checked, read.scenario, problems=tuple(read.problems), refused=tuple(read.wrong))
     inline = read.inline
@@ -102,11 +102,11 @@ class _Read:
     problems: list[Problem]
     inline: ProjectEntry | None = None
     wrong: list[Problem] = field(default_factory=list)
-    """What is wrong with a project that is written out."""
+    """The problems of a project that the scenario defines itself."""
 
 
 def _read(part: DocumentPart) -> _Read:
-    """What may have one of two forms is read apart, by the form it has: problems then speak of that form alone."""
+    """Reads keys with two possible forms separately, by the form they have, so that problems mention only that form."""
     body = part.value()
     if not isinstance(body, dict):
         return _Read(*read_entity(Scenario, part))
@@ -145,7 +145,7 @@ def _read_data(part: DocumentPart) -> tuple[dict[str, dict[str, Rows]], list[Pro
 
 
 def _concerns(problem: Problem, case: Case, project_id: str) -> bool:
-    """Whether a problem keeps the project from running on the scenario's rows. Those need no resolver to be found."""
+    """True if a problem prevents the project from running on the scenario's rows, which need no resolver."""
     if problem.type == "ResolverNotFound" and not case.body.resolvers:
         return False
     if problem.project is not None:

@@ -1,4 +1,4 @@
-"""A scenario: given rows, a project and a period, and what must come out."""
+"""The model of a scenario: given rows, a project, a period and the expected results."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tallybook.operations.registry import follow
 from tallybook.project.model import Project
 
 DEFAULT_TIMESTAMP = datetime(2026, 1, 1, tzinfo=UTC)
-"""What NOW() says in a scenario that does not say when it runs."""
+"""The value of NOW() in a scenario without `run_timestamp`."""
 
 
 def parse_timestamp(text: str) -> datetime:
-    """An ISO timestamp; without a zone it means UTC. ValueError for anything else."""
+    """Parses an ISO timestamp, in UTC if it has no zone; raises ValueError for anything else."""
     try:
         value = datetime.fromisoformat(text)
     except ValueError:
@@ -66,7 +66,7 @@ class GivenPeriod(Entity):
         return self
 
     def within(self, calendar: Calendar) -> Period:
-        """The period meant; `PeriodNotFound` when the calendar does not know it."""
+        """Returns the period; raises `PeriodNotFound` if the calendar has no such period."""
         if self.level is None or self.start_date is None or self.end_date is None:
             return calendar.period(self.identifier)
         return Period(identifier=self.identifier, level=self.level, start_date=self.start_date, end_date=self.end_date)
@@ -87,7 +87,7 @@ Rows = tuple[Row, ...] | FileRows
 
 
 class ExpectedRows(Entity):
-    """What the rows of an output, or of the working dataset, must be."""
+    """The expected rows of an output or of the working dataset."""
 
     rows: tuple[Row, ...] | None = Field(None, description="Only the columns named in a row are compared.")
     match: Match = Field("exact", description="`exact`: these rows and no others. `subset`: at least these.")
@@ -95,7 +95,7 @@ class ExpectedRows(Entity):
 
     @property
     def said(self) -> set[str]:
-        """The expectations there are. A key without a value is none, but `rows: []` is one."""
+        """The keys that have an expectation. A key without a value has none, but `rows: []` is one."""
         return {name for name in self._possible() if getattr(self, name) not in (None, {})}
 
     @classmethod
@@ -126,7 +126,7 @@ class ExpectedError(Entity):
 
 
 class Expect(ExpectedRows):
-    """Rows, their number and columns are those of the last output; without an output, of what is not deleted."""
+    """Expected results of the last output; without an output, of the working rows that are not deleted."""
 
     outputs: dict[str, ExpectedRows] = Field(default_factory=dict, description="By the seq of the output.")
     working: ExpectedRows | None = Field(None, description="The final working dataset, deleted rows included.")
@@ -147,7 +147,7 @@ def _not_left_open(expect: Expect | None) -> Expect:
 
 
 class Scenario(Entity):
-    """An example that must hold."""
+    """A test of a project: given rows and expected results."""
 
     name: NonEmpty
     project: Id | Project = Field(description="The id of a project of the workspace, or a whole project.")

@@ -1,7 +1,7 @@
-"""Which expected row belongs to which actual one.
+"""Pairs expected rows with actual rows.
 
-An expected row names some columns only, so it may fit several rows. As many as possible are matched exactly; those
-left over are paired with the nearest that nobody else matched.
+An expected row can leave out columns, so it can match several rows. As many rows as possible are matched exactly; the
+rest are paired with the nearest unmatched rows.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ Values = Mapping[str, object]
 Pair = tuple[int, int | None]
 
 _KEY = 1000
-"""A cell of the key that differs counts as much as so many others."""
+"""A differing cell of the key counts as much as this many other cells."""
 _APART = 10**6
-"""How far two rows are from each other that share nothing."""
+"""The distance of two rows that have nothing in common."""
 _CONSIDERED = 100
-"""So many rows are looked at for the nearest; of more differences nobody reads that far."""
+"""The nearest row is searched for at most this many rows; nobody reads more differences."""
 
 
 def pair(expected: Sequence[Values], actual: Sequence[Values], keys: Collection[str]) -> tuple[list[Pair], list[int]]:
-    """The expected rows that no row fits, each with the nearest one left if any, and the rows left after that."""
+    """Returns the unmatched expected rows, each with its nearest unmatched row, and the actual rows left over."""
     fitting = [[j for j, row in enumerate(actual) if _fits(wanted, row)] for wanted in expected]
     taken = _match(fitting)
     left = [j for j in range(len(actual)) if j not in taken]
@@ -39,7 +39,7 @@ def _fits(wanted: Values, row: Values) -> bool:
 
 
 def _match(fitting: Sequence[Sequence[int]]) -> dict[int, int]:
-    """A largest matching, actual row → expected row: who comes later may move who came before to another row."""
+    """Returns a largest matching, actual row → expected row; a later row can move an earlier one to another partner."""
     taken: dict[int, int] = {}
     has: dict[int, int] = {}
     for first in range(len(fitting)):
@@ -68,7 +68,7 @@ def _nearest(
     actual: Sequence[Values],
     keys: Collection[str],
 ) -> dict[int, int]:
-    """Pairs of rows with something in common, as close to each other as they can be together."""
+    """Returns pairs of rows that have something in common, with the least total distance."""
 
     def distance(i: int, j: int) -> int:
         wrong = [name for name, value in expected[i].items() if not same(value, actual[j][name])]
@@ -83,7 +83,7 @@ def _nearest(
 
 
 def _cheapest(costs: Sequence[Sequence[int]]) -> list[int]:
-    """For each row a column of its own, the sum being the least possible: the Hungarian method, row by row.
+    """Assigns each row its own column with the least total cost: the Hungarian method, row by row.
 
     `of_row` and `of_column` are prices at which every chosen pair costs nothing and no pair less than that.
     """

@@ -1,6 +1,6 @@
-"""Scenarios as test items of pytest: every scenario below a workspace is one.
+"""A pytest plugin: every scenario of a workspace is a test item.
 
-pytest loads this in every project that has Tallybook installed, so nothing of it is imported before a scenario is met.
+pytest loads this in every project that has Tallybook installed, so it imports nothing else until it finds a scenario.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SCENARIO = re.compile(rb"^scenario[ \t]*:", re.MULTILINE)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """A YAML file with scenarios in it, when a workspace is around it."""
+    """Collects a YAML file that has scenarios and is inside a workspace."""
     if file_path.suffix not in (".yaml", ".yml") or _root(file_path) is None:
         return None
     from tallybook.project.files import UnreadableError, read_bytes

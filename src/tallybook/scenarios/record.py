@@ -1,4 +1,4 @@
-"""Writes what came out into a scenario that expects nothing yet. Every other byte of the file stays as it is."""
+"""Writes the results into a scenario that has no `expect` yet, and leaves every other byte of the file unchanged."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _takes_more(part: DocumentPart) -> bool:
 
 
 def expectation(actual: Actual) -> list[str]:
-    """The lines of `expect`: the rows of the last output, and of those before it."""
+    """Returns the lines of `expect`: the rows of the last output, then of earlier outputs."""
     lines = ["expect:", *_indented(_rows(actual.result))]
     others = [captured for seq, captured in sorted(actual.outputs.items()) if captured is not actual.result]
     if others:
@@ -57,7 +57,7 @@ def _indented(lines: Iterator[str], by: int = 2) -> Iterator[str]:
 
 
 def _rows(captured: Captured) -> Iterator[str]:
-    """Business columns that are not NULL throughout: what a reader can judge."""
+    """Yields the lines of rows, without system columns and columns that are always NULL."""
     columns = [
         name
         for name in captured.columns
@@ -82,7 +82,7 @@ def _row(cells: Mapping[str, str]) -> Iterator[str]:
 
 
 def _scalar(value: object) -> str:
-    """A value as YAML that reads back as the same value; text in quotes wherever it could be taken for another."""
+    """Returns a value as YAML that reads back as the same value; text is quoted where it is ambiguous."""
     if value is None:
         return "null"
     if isinstance(value, str):
@@ -92,13 +92,13 @@ def _scalar(value: object) -> str:
 
 
 def _quoted(text: str) -> str:
-    """As it is read; escaped is what YAML refuses or takes for a line end, and what nobody would see."""
+    """Quotes text, and escapes characters that YAML refuses or treats as line ends, and invisible ones."""
     quoted = json.dumps(text, ensure_ascii=False)
     return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted)
 
 
 def _insert(path: Path, part: DocumentPart, lines: Sequence[str]) -> None:
-    """Puts lines after the last one of the scenario, indented like its keys, with the file's own line ends."""
+    """Inserts lines after the last line of the scenario, with its indentation and the file's line ends."""
     text = path.read_bytes().decode("utf-8")
     end = "\r\n" if "\r\n" in text else "\n"
     key = part.document.nodes[(*part.path, next(iter(part.value())))][0]
@@ -113,7 +113,7 @@ def _insert(path: Path, part: DocumentPart, lines: Sequence[str]) -> None:
 
 
 def _last_line(part: DocumentPart) -> int:
-    """The line on which the last value of the scenario ends. A block ends where what is in it ends."""
+    """Returns the line on which the last value of the scenario ends."""
     nodes = (node for path, (_, node) in part.document.nodes.items() if path[: len(part.path)] == part.path)
     closed = (node for node in nodes if isinstance(node, ScalarNode) or getattr(node, "flow_style", False))
     return max(_end(node, part.document.lines) for node in closed)

@@ -1,4 +1,4 @@
-"""What became of scenarios, for people and as JUnit XML."""
+"""Reports the outcomes of scenarios, as text and as JUnit XML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INDENT = "    "
 
 
 def failure_lines(outcome: Outcome) -> Iterator[Line]:
-    """Why a scenario did not pass; nothing when it did."""
+    """Yields the lines that explain why a scenario did not pass; none if it passed."""
     blocks = [[("  ", *line) for line in problem.lines()] for problem in outcome.problems]
     blocks += [block for difference in outcome.differences for block in _difference_blocks(difference)]
     for index, block in enumerate(blocks):
@@ -26,7 +26,7 @@ def failure_lines(outcome: Outcome) -> Iterator[Line]:
 
 
 def failure_text(outcome: Outcome) -> str:
-    """The same as text without styles."""
+    """Returns the same lines as plain text."""
     return "\n".join(map(unstyled, failure_lines(outcome)))
 
 
@@ -41,7 +41,7 @@ def _difference_blocks(difference: Difference) -> Iterator[list[Line]]:
 
 
 def _row_lines(row: RowDifference, named: Sequence[str]) -> list[Line]:
-    """One row: expected and actual below each other, carets under the cells that differ, and who set those."""
+    """Yields the lines of one row: expected above actual, carets under differing cells, and who set them."""
     wrong = {cell.column: cell for cell in row.cells}
     columns, left_out = _fitting(row, _columns(row, named), wrong)
     sides = {"expected": row.expected, "actual": row.actual}
@@ -65,7 +65,7 @@ def _row_lines(row: RowDifference, named: Sequence[str]) -> list[Line]:
 
 
 def _columns(row: RowDifference, named: Sequence[str]) -> list[str]:
-    """Those the expected row names; of a row nobody expects those that others name, else what it has."""
+    """Returns the columns to show: those of the expected row; for an unexpected row those of others, else all."""
     if row.expected is not None:
         return list(row.expected)
     assert row.actual is not None
@@ -73,7 +73,7 @@ def _columns(row: RowDifference, named: Sequence[str]) -> list[str]:
 
 
 def _fitting(row: RowDifference, columns: list[str], wrong: dict[str, CellDifference]) -> tuple[list[str], int]:
-    """As many columns as a screen has room for; the first ones and those that differ before others."""
+    """Returns as many columns as fit on a screen, preferring the first ones and those that differ."""
     chosen, used = set(wrong), sum(_width(row, name) for name in wrong)
     for name in columns:
         if name not in chosen and (used + _width(row, name) <= _WIDTH or not chosen):
@@ -105,7 +105,7 @@ def _cell_text(cell: CellDifference) -> str:
 
 
 def summary_text(outcomes: Sequence[Outcome], seconds: float) -> str:
-    """One line for all."""
+    """Returns one line that counts the outcomes."""
     words = {"passed": "passed", "failed": "failed", "error": "with errors"}
     counts = {said: sum(1 for outcome in outcomes if outcome.status == status) for status, said in words.items()}
     said = [f"{number} {what}" for what, number in counts.items() if number]
@@ -114,7 +114,7 @@ def summary_text(outcomes: Sequence[Outcome], seconds: float) -> str:
 
 
 def junit(outcomes: Sequence[Outcome], name: str) -> str:
-    """The report that build servers read. All text in it is printable, and so has only characters that XML can hold."""
+    """Returns a JUnit report for build servers. All its text is printable, so XML can contain it."""
     statuses = [outcome.status for outcome in outcomes]
     suite = ElementTree.Element("testsuite", name=printable(name), tests=str(len(outcomes)))
     suite.attrib |= {"failures": str(statuses.count("failed")), "errors": str(statuses.count("error"))}

@@ -17,7 +17,7 @@ from tallybook.scenarios.scenario_inputs import ScenarioInputs
 
 @dataclass(frozen=True)
 class Captured:
-    """Rows that came out, each with the operation that made it; `seq` is the output's, None for the working dataset."""
+    """Result rows, each with the operation that made it; `seq` is the output's, None for the working dataset."""
 
     title: str
     seq: int | None
@@ -27,7 +27,7 @@ class Captured:
 
 @dataclass(frozen=True)
 class Actual:
-    """What a scenario came to."""
+    """The results of a scenario: rows of its outputs and of the working dataset."""
 
     outputs: Mapping[int, Captured]
     working: Captured
@@ -42,7 +42,7 @@ class Actual:
 
 
 def run_case(case: Case, engine: LocalEngine) -> Actual:
-    """Runs a scenario whose document is right; raises the problems that stop its project."""
+    """Runs a scenario without problems of its own; raises the problems that stop its project."""
     if case.refused:
         raise ValidationError(case.refused)
     bound, period, body = case.bound, case.period, case.body
@@ -58,7 +58,7 @@ def run_case(case: Case, engine: LocalEngine) -> Actual:
 
 
 def _with_origin(step: Step) -> Step:
-    """Outputs also give the operation that made a row: the report of a difference names what could have caused it."""
+    """Adds the operation that made a row to the columns of outputs, so that a difference can name its cause."""
     output = step.publishes
     return step if output is None else replace(step, publishes=replace(output, columns=_columns(output)))
 

@@ -1,4 +1,4 @@
-"""The rows a scenario gives, typed, and the periods they count for."""
+"""Provides the given rows of a scenario with types, and the periods they belong to."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tallybook.scenarios.values import read_given
 
 @dataclass(frozen=True)
 class ScenarioInputs:
-    """What the tables of one scenario hold."""
+    """The given tables of one scenario."""
 
     case: Case
     period: Period
 
     def tables(self) -> dict[Key, GivenRows | Location]:
-        """The rows of the tables the project reads, as far as they are given."""
+        """Returns the given rows of the tables that the project reads."""
         tables: dict[Key, GivenRows | Location] = {}
         for source in self.case.sources:
             given = self.case.body.data.get(source.dataset.id, {}).get(source.table.name)
@@ -40,7 +40,7 @@ class ScenarioInputs:
         return tables
 
     def _rows(self, table: Table, rows: Sequence[Row]) -> GivenRows:
-        """The declared columns, and the system columns that any row has or every row of the table needs."""
+        """Returns rows with the declared columns, and the system columns that a row has or the table needs."""
         needed = {"period": (PERIOD,), "bitemporal": tuple(VALIDITY_COLUMNS), "none": ()}[table.temporal_mode]
         named = {name for row in rows for name in row}.union(needed)
         system = {name: type for name, type in table.system_types.items() if name in named}
@@ -55,7 +55,7 @@ class ScenarioInputs:
         return Location(source, path_target(given.file, self.case.checked.definitions.root), self.period.identifier)
 
     def periods(self) -> dict[Key, list[str]]:
-        """For each table the scenario's period, and its parts where a run would find those in places of their own."""
+        """Returns the periods of each table: the scenario's, and its parts if a run has a location for each part."""
         return {
             (source.dataset.id, source.table.name): list(dict.fromkeys([self.period.identifier, *self._parts(source)]))
             for source in self.case.sources
@@ -66,9 +66,9 @@ class ScenarioInputs:
         return [name for name in rendered if name and self.period.contains(self._calendar.period(name))]
 
     def _locations(self, source: SourceTable) -> Sequence[Location]:
-        """Where a run would look. Only a scenario with resolvers of its own minds that there is no such place.
+        """Returns the locations that a run would read; none for a dataset that another project registers.
 
-        What another project registers knows its own place.
+        A missing location is an error only if the scenario has resolvers.
         """
         if source.dataset.id not in self.case.checked.definitions.datasets:
             return ()
@@ -83,7 +83,7 @@ class ScenarioInputs:
             return ()
 
     def _divides(self, resolver: Resolver) -> bool:
-        """Whether a rule could look in a place for each part of the period; conditions are not evaluated for less."""
+        """True if a rule could have a location for each part of the period. Only then are conditions evaluated."""
         levels = {rule.data_level for rule in resolver.rules} - {ANY_LEVEL, self.period.level}
         return any(self._calendar.finer(level, self.period.level) for level in levels)
 

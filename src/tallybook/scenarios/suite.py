@@ -1,4 +1,4 @@
-"""All scenarios of a workspace, or some of them: judged in one Spark session, side by side where that helps."""
+"""Runs scenarios of a workspace in one Spark session, several at a time, and judges them."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ QUICK = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""For a handful of rows, where generating code takes longer than running without."""
+"""Settings for a few rows, for which generating code takes longer than it saves."""
 _QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""For a process of seconds: compiled fast rather than well."""
+"""JVM options for a short process: compile fast rather than well."""
 
 _THREADS = 4
-"""Plans are built by one Python, so that more would only wait for each other."""
+"""More threads would only wait for each other, because one Python process builds all plans."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a scenario: passed, failed (an expectation does not hold) or error (it could not be run)."""
+    """The outcome of a scenario: passed, failed (an expectation does not hold) or error (it could not run)."""
 
     case: Case
     status: Status
@@ -52,14 +52,14 @@ class Outcome:
 
 
 def start_engine(settings: SparkSettings | None) -> LocalEngine:
-    """The active session as it is, else one for a handful of rows; what the workspace sets wins."""
+    """Returns the active session, else starts one for a few rows; settings of the workspace win."""
     settings = settings or SparkSettings()
     quick = QUICK if settings.remote else QUICK | _QUICK_JVM
     return LocalEngine(get_session(settings.model_copy(update={"conf": quick | settings.conf})))
 
 
 def judge_all(cases: Sequence[Case], engine: LocalEngine, threads: int | None = None) -> Iterator[Outcome]:
-    """The outcome of each scenario, in their order, as soon as it is known."""
+    """Yields the outcome of each scenario in order, as soon as it is known."""
     with ThreadPoolExecutor(threads or min(_THREADS, os.cpu_count() or 1)) as pool:
         try:
             yield from pool.map(lambda case: judge(case, engine), cases)
@@ -68,7 +68,7 @@ def judge_all(cases: Sequence[Case], engine: LocalEngine, threads: int | None = 
 
 
 def judge(case: Case, engine: LocalEngine) -> Outcome:
-    """Runs a scenario and holds what came out against what it expects. A bug met on the way is told as its problem."""
+    """Runs a scenario and compares the results with its expectations. Reports a bug of Tallybook as a problem of it."""
     begun = time.monotonic()
     try:
         outcome = _judged(case, engine)

@@ -1,4 +1,4 @@
-"""One cell: from YAML to a value of its column's type, and back to text people compare."""
+"""Converts a cell from YAML to a value of its column's type, and back to text."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LARGEST_INTEGER = 2**63 - 1
 
 
 def read_value(value: object, type: ColumnType, *, exact: bool = True) -> object:
-    """The value a cell of the YAML stands for; ValueError says why it is none.
+    """Returns the value of a cell in YAML; raises ValueError with the reason if it is not valid.
 
-    `exact` refuses what the column cannot hold. An expectation may name any number: it is compared, never stored.
+    `exact` refuses a value that the column cannot hold. An expectation can be any number, because it is only compared.
     """
     if value is None:
         return None
@@ -35,8 +35,8 @@ def read_value(value: object, type: ColumnType, *, exact: bool = True) -> object
 
 
 def read_given(name: str, value: object, type: ColumnType) -> object:
-    """The value of a cell of a given row. A bound of validity may be a timestamp, and counts as a reader of data counts
-    it: as the first day that does not begin before it, in UTC."""
+    """Returns the value of a cell of a given row. A validity bound can be a timestamp, which is read as in data: as the
+    first day that does not begin before it, in UTC."""
     if value is None or name not in VALIDITY_COLUMNS:
         return read_value(value, type)
     try:
@@ -93,7 +93,7 @@ def _shown(value: object) -> str:
 
 
 def _quotes(value: object) -> str:
-    """Text that would be a number without its quotes is the usual slip."""
+    """Returns a hint for text that would be a number without quotes, which is the usual mistake."""
     try:
         Decimal(str(value))
     except ArithmeticError:
@@ -102,12 +102,12 @@ def _quotes(value: object) -> str:
 
 
 def same(expected: object, actual: object) -> bool:
-    """Numbers by value; NULL equals NULL."""
+    """True if two values are equal: numbers by value, and NULL equals NULL."""
     return expected == actual and (expected is None) == (actual is None)
 
 
 def plain(value: object) -> object:
-    """A value as JSON has it: numbers exact, as text where JSON's would lose digits."""
+    """Returns a value for JSON: exact numbers, as text where a JSON number would lose digits."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else number_text(value)
     if isinstance(value, datetime):
@@ -116,7 +116,7 @@ def plain(value: object) -> object:
 
 
 def show(value: object) -> str:
-    """A value in a table, printable: text as it is, in quotes where it could be taken for something else."""
+    """Returns a value for a table, printable; text is quoted where it is ambiguous."""
     if value is None:
         return "NULL"
     if isinstance(value, str):
@@ -140,7 +140,7 @@ def written(value: object) -> str:
 
 
 def number_text(value: Decimal) -> str:
-    """Without an exponent, and without zeros that say nothing."""
+    """Returns a number without an exponent and without trailing zeros."""
     text = format(value, "f")
     return (text.rstrip("0").rstrip(".") if "." in text else text) if value else "0"
 
