@@ -73,7 +73,7 @@ def _least(_c: Any, *values: Column) -> Column:
 
 
 SABOTAGES: dict[str, Sabotage] = {
-    "a selector that is NULL selects": lambda: patch("tallybook.rows.system.selected", _null_selects),
+    "a selector that is NULL selects": lambda: patch("tallybook.rows.system.is_selected", _null_selects),
     "ROUND rounds halves to even": lambda: _function("ROUND", _half_even),
     "MIN passes over NULLs": lambda: _function("MIN", _least),
     "aggregate drops the groups of NULL": lambda: patch("tallybook.operations.aggregate.grouped", _without_null_groups),

@@ -13,13 +13,14 @@ from tallybook.model.run import OutputResult, Run
 from tallybook.operations.publication import Mode, Publication
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
-from tallybook.runs.runner import RunResult
 from tallybook.storage.read import read
 from tallybook.storage.write import written_by
 from tallybook.text import padded, printable, width
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
+
+    from tallybook.runs.runner import RunResult
 
 
 def write_mode(output: Publication, run: Run) -> Mode:
