@@ -13,7 +13,7 @@ import pytest
 
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
-    """Nothing in the folder can be written; root is held back by a mount only."""
+    """Makes a folder read-only; only a mount can do so for root."""
     if os.geteuid() != 0:
         folder.chmod(0o500)
         yield

@@ -75,7 +75,7 @@ class Damaged:
 @pytest.mark.fault("a truncated input file", OUTCOME)
 @pytest.mark.parametrize(("format", "seed"), TRIES)
 def test_a_truncated_file(damaged: Damaged, format: str, seed: int) -> None:
-    """A file of text is cut inside a row: nothing is missing in one that ends with a row."""
+    """Cuts a file of text inside a row, because a file that ends with a row is not visibly damaged."""
     file = damaged.read(format)
     content = file.read_bytes()
     end = random.Random(seed).randrange(len(content) // 4, len(content) - 3)
@@ -87,7 +87,7 @@ def test_a_truncated_file(damaged: Damaged, format: str, seed: int) -> None:
 @pytest.mark.fault("a corrupt input file", OUTCOME)
 @pytest.mark.parametrize(("format", "seed"), TRIES)
 def test_a_corrupt_file(damaged: Damaged, format: str, seed: int) -> None:
-    """Random bytes take the place of a tenth of the file."""
+    """Replaces a tenth of the file with random bytes."""
     file = damaged.read(format)
     content = bytearray(file.read_bytes())
     choice = random.Random(seed)

@@ -1,4 +1,4 @@
-"""SIGKILL at random moments of a run. The old rows or the new ones are there, whole, and a retry completes the run."""
+"""SIGKILL at random moments of a run. The output has all old rows or all new ones, and a retry completes the run."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Series:
         return Counter((str(id), Decimal(net)) for id, net in rows)
 
     def kill(self, share: float) -> str:
-        """Kills a run after a share of its length and retries it; what was there in between, in words."""
+        """Kills a run after a share of its length and retries it; returns which rows were there in between."""
         before = self._runs()
         while self._run(dies_after=share * self.seconds) != "killed":
             self.expected, share, before = self._with_new_rows(), share / 2, before + 1

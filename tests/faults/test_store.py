@@ -33,7 +33,7 @@ def unharmed(books: Books) -> Iterator[None]:
 
 
 def store_error(books: Books, **options: object) -> str:
-    """The words of a run that ends because of the store."""
+    """The message of a run that ends because of the store."""
     with pytest.raises(TallybookError) as failed:
         books.run(**options)
     said = str(failed.value)
@@ -56,7 +56,7 @@ def locked(file: Path) -> Iterator[None]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lock is waited for half a second instead of half a minute."""
+    """Waits half a second for a lock instead of half a minute."""
     monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_MS", 500)
 
 
@@ -90,7 +90,7 @@ def test_gone_during_a_run(active: Books, tmp_path: Path, seq: int) -> None:
 
     with unharmed(active):
         assert "is gone" in store_error(active, observers=[AtStep(seq, take_away)])
-    assert not file_of(active).exists(), "no other store takes its place"
+    assert not file_of(active).exists(), "no other store replaces it"
     for part in aside.iterdir():
         part.rename(file_of(active).parent / part.name)
     active.retry()

@@ -1,4 +1,4 @@
-"""A workspace in which every name can be chosen. Whatever the names, the same numbers come out, or a problem."""
+"""A workspace in which a test chooses every name. With any names, the result has the same numbers, or is a problem."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PERIOD = "2026-01"
 
 @dataclass(frozen=True)
 class Names:
-    """What a user may choose. Names ending in `_source` are those that the data has."""
+    """The names that a user may choose. Those ending in `_source` are the names in the data."""
 
     dataset: str = "sales"
     project: str = "close"
@@ -57,7 +57,7 @@ class Case:
 
     @property
     def expected(self) -> list[tuple[str | None, ...]]:
-        """The rows that are written, whatever their columns are called."""
+        """The rows that the run must write, without their column names."""
         return in_order(
             [
                 ("a", self.emea, self.emea, "gold", "90", None),

@@ -1,4 +1,4 @@
-"""Names and texts nobody expects, from `validate` to the rows that are written.
+"""Unusual names and texts, from `validate` to the written rows.
 
 Whatever a user calls things, a run ends in the same numbers or in a problem of theirs, never in a bug of ours.
 """
@@ -52,7 +52,7 @@ SAFE_IN = {
     "json": lambda _text: True,
     "parquet": lambda _text: True,
 }
-"""CSV writes NULL and an empty text alike."""
+"""CSV cannot distinguish NULL from an empty text."""
 
 
 def check(case: Case) -> None:
@@ -90,7 +90,7 @@ def test_everything_is_called_oddly(format: str, spark: SparkSession) -> None:
 
 
 def random_case(seed: int) -> Case:
-    """A few names and texts out of the ordinary; no column of the data has the name of another."""
+    """A few unusual names and texts; the columns of the data have different names."""
     choice = random.Random(seed)
     format = choice.choice(list(SAFE_IN))
     slots = choice.sample([each.name for each in fields(Names)], choice.choice((1, 1, 2, 4)))

@@ -77,7 +77,7 @@ def test_no_rows_have_all_columns(spark, locate, table, text):
         ('{"id": 2, "id": 3}', "the key 'id' twice", "once"),
         (r'{"id": 2, "\u0069d": 3}', "the key 'id' twice", "once"),
         ('{"no": 2, "id": 3, "no": 4}', "the key 'no' twice", "once"),
-        ('{"ID": 2}', "the key 'ID' is 'id' in other lines", "in the same way"),
+        ('{"ID": 2}', "the key 'ID' is 'id' in other lines", "the same way"),
     ],
 )
 def test_each_line_is_one_object_with_each_key_once(refused, locate, table, text, line, said, hint):

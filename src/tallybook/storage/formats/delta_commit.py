@@ -227,7 +227,7 @@ def _refuse_misread(location: Location) -> None:
     if misread:
         raise fail(
             "WriteFailed",
-            f"{location} cannot be a Delta table: delta-rs cannot reopen a path with '{misread[0]}'",
+            f"{location} cannot be a Delta table: delta-rs cannot reopen it with '{misread[0]}' in its path",
             hint="rename the folder, or give the datasource an absolute `path_prefix` elsewhere",
         )
 
