@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.network import alone
 
 ROOT = Path(__file__).parent.parent
@@ -20,6 +21,7 @@ def test_an_audit_that_cannot_ask_says_so() -> None:
     assert words.endswith("cannot be reached, or does not know every package.\n")
 
 
+@pytest.mark.long
 def test_the_bill_of_materials(tmp_path: Path) -> None:
     bin = Path(sys.executable).parent
     command = ["make", "-f", str(ROOT / "Makefile"), "-o", ".venv/.installed", "sbom", f"BIN={bin}"]

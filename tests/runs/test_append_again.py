@@ -56,7 +56,7 @@ def test_a_month_is_not_appended_twice_by_mistake(appending: Books, capsys: pyte
     assert refused(appending).message.endswith("for 2026-01, and so did 1 earlier run")
 
 
-@pytest.mark.parametrize("format", ["delta", "parquet"])
+@pytest.mark.parametrize("format", [pytest.param("delta", marks=pytest.mark.long), "parquet"])
 def test_killed_between_writing_and_recording(appending: Books, forks: Forks, format: str) -> None:
     """The store has only heard that the output began; the destination knows."""
     if format == "parquet":

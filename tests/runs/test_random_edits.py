@@ -66,7 +66,7 @@ def check_runnable(workspace: Workspace) -> None:
             prepare(workspace.definitions, store.recorded(), "close").fitting()
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=6, deadline=None, derandomize=True)
 @given(st.lists(ACTIONS, min_size=4, max_size=8))
 def test_random_edits(actions: list[int | str]) -> None:
     check_edits(["activate", *actions])

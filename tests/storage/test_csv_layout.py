@@ -120,6 +120,7 @@ def test_delimiters(rows, locate, table, file):
     assert rows(locate("csv", file("c.csv", b"a\\b\nx\\y\n"), delimiter="\\"), table(b="string")) == [("y",)]
 
 
+@pytest.mark.long
 def test_thirty_thousand_columns(rows, refused, locate, table, file):
     many = range(30_000)
     header = ",".join(f"c{n}" for n in many)
