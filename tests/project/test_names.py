@@ -1,4 +1,4 @@
-"""Names of columns that Spark would take for one another: problems of the checker, wherever a column is named."""
+"""Column names that Spark cannot tell apart are problems, in every key that names a column."""
 
 from __future__ import annotations
 

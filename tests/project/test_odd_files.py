@@ -1,4 +1,4 @@
-"""Whatever lies in a workspace under the name of a YAML file: it is read in bounded time, or named as a problem."""
+"""Odd files with the name of a YAML file: each is read in bounded time, or reported as a problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A credential is a reference that something uses."""
+"""A credential must be a reference that a datasource uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checker walks the operations in order with the schema as it changes, and reports everything at once."""
+"""The checker follows the schema through the operations in order, and reports all problems at once."""
 
 from __future__ import annotations
 

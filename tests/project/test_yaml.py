@@ -1,4 +1,4 @@
-"""Files nobody should write, and somebody will: each ends in problems with a place, never in a traceback."""
+"""Files that nobody should write: each ends in problems with a position, never in a traceback."""
 
 from __future__ import annotations
 

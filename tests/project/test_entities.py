@@ -1,4 +1,4 @@
-"""YAML reads `2026-01`, `42` or `on` as it likes; where text is due, the user's own characters count. Elsewhere not."""
+"""Values of YAML become entities: text keys keep the user's own characters, and wrong values become problems."""
 
 from __future__ import annotations
 
