@@ -86,7 +86,7 @@ def test_the_nearest_workspace_upwards_is_meant(
 
 
 def test_a_workspace_has_one_root_however_it_is_named(sound: Path, tmp_path: Path) -> None:
-    """The store knows places by their paths: another spelling would be another place."""
+    """The store compares locations by their paths: another spelling would be another location."""
     (tmp_path / "beside").mkdir()
     (tmp_path / "link").symlink_to(sound)
     roundabout = tmp_path / "beside" / ".." / "link"

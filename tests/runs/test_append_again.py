@@ -36,9 +36,9 @@ def test_a_month_is_not_appended_twice_by_mistake(appending: Books, capsys: pyte
     first = appending.run().run
     appending.edit("tiers.yaml", "name: Tiers", "name: All tiers")
     problem = refused(appending)
-    place = appending.root / "warehouse" / "ledger"
+    ledger = appending.root / "warehouse" / "ledger"
     assert problem.type == "AlreadyAppended"
-    assert problem.message == f"run {first.id} (completed) has appended 2 rows to delta {place} for 2026-01"
+    assert problem.message == f"run {first.id} (completed) has appended 2 rows to delta {ledger} for 2026-01"
     assert problem.hint == "`tallybook run close --period 2026-01 --again` appends once more"
     assert appending.open().refusal("close", "2026-01") == problem
     assert appending.ledger() == JANUARY
@@ -112,5 +112,5 @@ def output(seq: int, table: str, mode: str | None = None) -> dict[str, Any]:
     ],
 )
 def test_what_adds_to_the_rows_of_earlier_runs(outputs: list[dict[str, Any]], appending: set[int]) -> None:
-    """An output that follows one which replaced the same place doubles nothing."""
+    """An output that follows one which replaced the same location doubles nothing."""
     assert append_outputs({"operations": outputs}) == appending

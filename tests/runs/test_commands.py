@@ -129,12 +129,12 @@ def test_settings_with_a_mistake_lead_to_no_other_store(
     assert tally(books, "runs").out == "no runs\n", "the environment says which store is meant"
 
 
-@pytest.mark.parametrize("place", ["settings", "environment"])
+@pytest.mark.parametrize("origin", ["settings", "environment"])
 def test_looking_makes_no_store_elsewhere(
-    books: Books, tally: Tally, monkeypatch: pytest.MonkeyPatch, place: str
+    books: Books, tally: Tally, monkeypatch: pytest.MonkeyPatch, origin: str
 ) -> None:
     url = "sqlite:///meta/m.db"
-    if place == "settings":
+    if origin == "settings":
         books.edit("tallybook.yaml", "name: tiny", f"name: tiny\nstore: {url}")
     else:
         monkeypatch.setenv("TALLYBOOK_STORE", url)

@@ -145,8 +145,11 @@ def test_a_pattern_that_finds_nothing(active: Books) -> None:
     assert active.run().run.status == "completed"
     run = last_run(active)
     with active.store() as store:
-        places = [place for kept in store.snapshot(run.id).resolver_snapshots for place in kept.locations]
-    assert [Path(file["file"]).name for place in places for file in place["files"]] == ["2026-01.csv", "tiers.csv"]
+        locations = [location for kept in store.snapshot(run.id).resolver_snapshots for location in kept.locations]
+    assert [Path(file["file"]).name for location in locations for file in location["files"]] == [
+        "2026-01.csv",
+        "tiers.csv",
+    ]
     assert active.open().replay(run.id).changed_inputs == []
 
 

@@ -102,7 +102,7 @@ def test_the_snapshot_has_all_that_is_needed_to_repeat_the_run(closed: Closed) -
     assert {(use.dataset_id, use.dataset_version) for use in snapshot.datasets} == {("sales", 1), ("tiers", 1)}
     sales = next(each for each in snapshot.resolver_snapshots if each.dataset_id == "sales")
     assert (sales.resolver_id, sales.resolver_version, sales.rule) == ("by-month", 1, "month")
-    assert [place["target"] for place in sales.locations] == [str(books.root / "data" / "sales" / "2026-01.csv")]
+    assert [location["target"] for location in sales.locations] == [str(books.root / "data" / "sales" / "2026-01.csv")]
     assert snapshot.destinations["50"]["target"] == str(books.root / "reports" / "2026-01")
     assert "pyspark" in snapshot.engine_version
 
@@ -169,4 +169,4 @@ def test_modes_and_an_empty_result(active: Books) -> None:
     with pytest.raises(RunError, match="already exists") as failed:
         active.run(again=True)
     assert failed.value.problem.type == "WriteFailed" and failed.value.problem.seq == 80
-    assert len(delta_rows(active.root / "more.delta")) == 4, "nothing is written if an output has no place"
+    assert len(delta_rows(active.root / "more.delta")) == 4, "nothing is written if an output has no location"
