@@ -173,7 +173,9 @@ def test_a_failure_is_attributed_to_its_step_and_told(spark: SparkSession, parqu
     assert (heard[-1].step.seq, heard[-1].problems) == (2, (problem,))
 
 
-@pytest.mark.parametrize("error", [StoreError("gone"), KeyboardInterrupt()], ids=["store", "interrupt"])
+@pytest.mark.parametrize(
+    "error", [StoreError("gone"), KeyboardInterrupt(), ZeroDivisionError("a bug")], ids=["store", "interrupt", "bug"]
+)
 def test_what_is_no_problem_of_a_step_comes_out_as_it_is(
     spark: SparkSession, parquet: Path, error: BaseException
 ) -> None:
@@ -186,14 +188,3 @@ def test_what_is_no_problem_of_a_step_comes_out_as_it_is(
         executed(spark, parquet, Failing(), output(3), observers=[heard.append])
     assert caught.value is error
     assert isinstance(heard[-1], Failed) and heard[-1].problems == ()
-
-
-def test_a_bug_is_an_internal_error_of_the_step(spark: SparkSession, parquet: Path) -> None:
-    class Failing(Sink):
-        def publish(self, _output: Publication, _rows: DataFrame, _warn: Warn) -> None:
-            raise ZeroDivisionError("by zero")
-
-    with pytest.raises(RunError) as caught:
-        executed(spark, parquet, Failing(), output(3))
-    problem = caught.value.problem
-    assert (problem.type, problem.message, problem.seq) == ("InternalError", "ZeroDivisionError: by zero", 3)

@@ -253,3 +253,17 @@ def test_a_failed_registration_is_a_warning(active: Books, monkeypatch: pytest.M
             {"message": expected}
         ]
         assert store.output_results(result.run.id)[0].dataset_version is None
+
+
+def test_a_bug_is_an_internal_error_of_the_operation(active: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_arguments: object, **_options: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("tallybook.runs.execute.write", broken)
+    with pytest.raises(RunError) as caught:
+        active.run()
+    problem = caught.value.problem
+    assert (problem.type, problem.message, problem.seq) == ("InternalError", "ZeroDivisionError: a bug", 30)
+    with active.store() as store:
+        run = store.runs(limit=1)[0]
+        assert (run.status, run.last_completed_operation) == ("failed", 20)

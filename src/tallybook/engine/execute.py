@@ -30,12 +30,11 @@ from tallybook.engine.keeping import Keeping, KeptInMemory
 from tallybook.engine.pipeline import Pipeline
 from tallybook.engine.plan import Calculation
 from tallybook.engine.tables import Tables
-from tallybook.errors import Problem, ProblemError, RunError, TallybookError
+from tallybook.errors import Problem, ProblemError, RunError
 from tallybook.model.run import OutputResult
 from tallybook.operations.base import Step
 from tallybook.operations.publication import Publication
 from tallybook.rows.system import select_columns
-from tallybook.storage.failure import SPARK_ERRORS, reason
 
 CUT_EVERY = 20
 """The number of steps after which the Spark plan is cut: the cost of planning grows faster than the plan."""
@@ -124,19 +123,11 @@ class _Execution:
 
     @contextmanager
     def _attributing(self) -> Iterator[None]:
-        """Attributes an error to a step, and notifies the observers."""
+        """Attributes problems to a step, and notifies the observers of any error."""
         try:
             yield
         except ProblemError as error:
             step, problems = self._attributed(error.problems)
-            self._notify(Failed(step, problems))
-            raise RunError(problems) from error
-        except TallybookError:
-            self._notify(Failed(self.current))
-            raise
-        except Exception as error:
-            description = reason(error) if isinstance(error, SPARK_ERRORS) else error
-            step, problems = self._attributed([Problem("InternalError", f"{type(error).__name__}: {description}")])
             self._notify(Failed(step, problems))
             raise RunError(problems) from error
         except BaseException:

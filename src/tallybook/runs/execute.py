@@ -25,7 +25,7 @@ from tallybook.runs.destinations import check_catalog_tables
 from tallybook.runs.inputs import PlannedInputs
 from tallybook.runs.locations import location_to_json
 from tallybook.runs.outputs import read_output, write_mode
-from tallybook.runs.recorder import recording_outcome
+from tallybook.runs.recorder import Recorder, recording_outcome
 from tallybook.storage.failure import SPARK_ERRORS
 from tallybook.storage.inputs import rows_without_period
 from tallybook.storage.output import Guard
@@ -41,9 +41,8 @@ _FOUND_BY = {"period": PERIOD, "bitemporal": VALID_FROM}
 
 
 def execute_run(
-    store: Store,
+    recorder: Recorder,
     spark: SparkSession,
-    run: Run,
     plan: Plan,
     calendar: Calendar,
     observers: Sequence[Observer],
@@ -53,14 +52,15 @@ def execute_run(
 
     `rivals` are other runs that began to append the same rows and may not be dead.
     """
+    store, run = recorder.store, recorder.run
     log: str | None = None
     with recording_outcome(store, run, lambda: log):
         log = _log(spark)  # asked first: a Spark that has died cannot be asked
         inputs = PlannedInputs(spark, store.snapshot(run.id))
         tables = LocatedTables.of(spark, plan, calendar)
         sink = RunSink(store, spark, run, plan, inputs, tuple(rivals))
-        with beating(store, run), inputs.explaining():
-            working = execute(spark, plan, tables, sink, observers)
+        with beating(store, run), inputs.explaining(), recorder.attributing_bugs():
+            working = execute(spark, plan, tables, sink, (recorder, *observers))
         store.complete_run(run)
         return working
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
-from tallybook.engine.events import Event, Failed, Finished, OutputWritten, StepPlanned, Warned
+from tallybook.engine.events import Event, Failed, Finished, OutputWritten, StepPlanned, StepStarted, Warned
 from tallybook.errors import Problem, ProblemError, RunError, StoreError, TallybookError
 from tallybook.model.run import OperationResult, OutputResult, Run
 from tallybook.operations.base import Step
@@ -23,11 +23,14 @@ class Recorder:
     run: Run
     outputs: list[OutputResult] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    _current: Step | None = None
     _planned: list[OperationResult] = field(default_factory=list)
     """Operations that are not recorded yet. They are done when an output that needs them is written."""
 
     def __call__(self, event: Event) -> None:
         match event:
+            case StepStarted(step):
+                self._current = step
             case StepPlanned(step):
                 self._planned.append(_result(step))
             case OutputWritten(step, result, seconds):
@@ -38,10 +41,28 @@ class Recorder:
                 self.warnings.append(message)
                 self.store.warn_run(self.run, message)
             case Failed(step, problems) if step is not None and problems:
-                with suppress(StoreError):  # the failure itself is more important than what came before it
-                    self._record_planned(before=step.seq)
+                self._record_before(step)
             case Finished():
                 self._record_planned()
+
+    @contextmanager
+    def attributing_bugs(self) -> Iterator[None]:
+        """Turns an error that is not a problem of the user's into an InternalError of the current operation."""
+        try:
+            yield
+        except TallybookError:
+            raise
+        except Exception as error:
+            problem = _internal_error(error)
+            if self._current is not None:
+                self._record_before(self._current)
+                problem = self._current.attribute(problem)
+            raise RunError([problem]) from error
+
+    def _record_before(self, step: Step) -> None:
+        """Records the operations before a step that failed, if the store can: the failure is more important."""
+        with suppress(StoreError):
+            self._record_planned(before=step.seq)
 
     def _record_planned(self, before: int | None = None) -> None:
         done = [result for result in self._planned if before is None or result.seq < before]
@@ -70,12 +91,15 @@ def recording_outcome(store: Store, run: Run, log: Callable[[], str | None] = la
         _record(store, run, Problem("InternalError", error.message, error.hint, project=run.project_id))
         raise
     except Exception as error:
-        description = reason(error) if isinstance(error, SPARK_ERRORS) else error
-        problems = [Problem("InternalError", f"{type(error).__name__}: {description}")]
-        raise _failed(store, run, problems, log()) from error
+        raise _failed(store, run, [_internal_error(error)], log()) from error
     except BaseException:
         _record(store, run, None)
         raise
+
+
+def _internal_error(error: Exception) -> Problem:
+    description = reason(error) if isinstance(error, SPARK_ERRORS) else error
+    return Problem("InternalError", f"{type(error).__name__}: {description}")
 
 
 def _failed(store: Store, run: Run, problems: Sequence[Problem], log: str | None) -> RunError:

@@ -163,12 +163,12 @@ class Runner:
         with recording_outcome(self.store, run):
             spark = self.session()
         recorder = Recorder(self.store, run)
-        observers: tuple[Observer, ...] = (recorder, *self.observers)
         again = [f"appends once more: {earlier.problem.message}"] if earlier.problem is not None else []
-        for observer in observers:
-            for warning in (*again, *warnings):
+        observers: tuple[Observer, ...] = (recorder, *self.observers)
+        for warning in (*again, *warnings):
+            for observer in observers:
                 observer(Warned(warning))
-        frame = execute_run(self.store, spark, run, plan, calendar, observers, earlier.rivals)
+        frame = execute_run(recorder, spark, plan, calendar, self.observers, earlier.rivals)
         operations = self.store.operation_results(run.id)
         return RunResult(self.store.run(run.id), plan, operations, recorder.outputs, recorder.warnings, frame)
 
