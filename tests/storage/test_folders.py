@@ -88,6 +88,13 @@ def test_hidden_files_are_no_data(spark, rows, locate, table, file, tmp_path):
     assert [listed["file"] for listed in fingerprint(spark, location)] == [str(tmp_path / "d/1.csv")]
 
 
+@pytest.mark.parametrize("format", ["csv", "json", "parquet", "orc"])
+def test_a_pattern_next_to_hidden_folders_of_partitions(rows, locate, table, file, tmp_path, format):
+    file(format, f"d/a.{format}", 1)
+    file(format, f"d/_logs/month=01/b.{format}", 2)
+    assert rows(locate(format, tmp_path / "d" / "*"), table(id="integer")) == [(1,)]
+
+
 def test_links(rows, refused, locate, table, file, tmp_path):
     file("csv", "elsewhere/x.csv", 1)
     (tmp_path / "linked.csv").symlink_to(tmp_path / "elsewhere/x.csv")

@@ -21,6 +21,17 @@ def test_a_system_column_in_another_case_is_refused(spark, refused, locate, tabl
     assert f"has a column '{name}', which differs from '{name.lower()}' only by case" in problem.message
 
 
+@pytest.mark.parametrize("file", [pq, orc], ids=["parquet", "orc"])
+def test_a_system_column_in_another_case_in_one_of_several_files(refused, locate, table, tmp_path, file):
+    """Both files are read alike, for nobody asks for the column."""
+    format = file.__name__.rpartition(".")[2]
+    file.write_table(pa.table({"id": [1]}), tmp_path / f"a.{format}")
+    file.write_table(pa.table({"id": [2], "_DELETED": [True]}), tmp_path / f"b.{format}")
+    problem = refused(locate(format, tmp_path), table(id="integer"))
+    assert problem.type == "SchemaMismatch"
+    assert f"{tmp_path} has a column '_DELETED', which differs from '_deleted' only by case" in problem.message
+
+
 def test_letters_that_spark_takes_for_one_another(rows, locate, table, text):
     """Only one of them is asked for; Spark must not find the other."""
     file = text("orders.csv", "ſ,s,\u212a,k,İ,i", "1,2,3,4,5,6")

@@ -22,13 +22,15 @@ _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
 """The first bytes of compressed files, by the end of their names."""
 
 
-def list_files(reader: DataFrameReader, path: str, *, below: bool = False) -> tuple[str, ...]:
-    """Returns the data files at a path, folder or pattern, sorted; none if there is nothing. Hidden files do not count.
+def list_files(reader: DataFrameReader, path: str) -> tuple[str, ...]:
+    """Returns the data files at a path, folder or pattern and in all folders below it, sorted; none if there is
+    nothing. Hidden files do not count.
 
-    With `below`, files in all folders below are listed too. Spark does the listing, so any url it can read will do.
+    Spark does the listing, so any url it can read will do. Without `recursiveFileLookup` it would look for columns in
+    the names of the folders, and fail where a pattern also matches hidden ones.
     """
     try:
-        return input_files(reader.option("recursiveFileLookup", below).text(path))
+        return input_files(reader.option("recursiveFileLookup", True).text(path))
     except AnalysisException as error:
         if error_condition(error) == "PATH_NOT_FOUND":
             return ()
@@ -102,8 +104,8 @@ def check_compression(files: Iterable[str]) -> None:
             continue
         with path.open("rb") as opened:
             first = opened.read(len(magic))
-        if first and first != magic:
-            message = f"{path} is not compressed as its name says ({path.suffix})"
+        if first != magic:
+            message = f"{path} is not compressed as its name says ({path.suffix})" + ("" if first else ": it is empty")
             raise fail("DataLoadError", message, hint="rename the file, or replace it with a good copy")
 
 

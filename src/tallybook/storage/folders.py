@@ -58,7 +58,7 @@ def check_layout(spark: SparkSession, location: Location) -> None:
         below = [file.relative_to(root).parts for file in files]
     else:
         depth = len(_root(location))
-        urls = visible(location, list_files(reader(spark, location), reader_path(location), below=True))
+        urls = visible(location, list_files(reader(spark, location), reader_path(location)))
         for url in urls if local_path(location) is not None else ():
             _refuse_pipe(Path(path_of(url)))
         below = [_parts(url)[depth:] for url in urls]

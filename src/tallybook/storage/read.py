@@ -115,6 +115,7 @@ def present(field: Field, scan: Scan, location: Location, table: Table) -> bool:
             raise fail("SchemaMismatch", message, hint=did_you_mean(field.physical, scan.column_names))
         other = next((name for name in scan.column_names if folded(name) == folded(field.physical)), None)
         if other is not None:
+            where = where if len(scan.files) == 1 else str(location)
             message = f"{where} has a column '{other}', which differs from '{field.physical}' only by case"
             hint = f"'{field.physical}' is a system column; rename the column in the data"
             raise fail("SchemaMismatch", message, hint=hint)

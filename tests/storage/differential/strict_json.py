@@ -48,6 +48,8 @@ def _object(line: str) -> dict[str, Any]:
         raise MalformedError("DataLoadError", "a line that is not an object", line)
     if len(dict(pairs)) < len(pairs):
         raise MalformedError("DataLoadError", "a key is there twice", line)
+    if any("\udc80" <= char <= "\udcff" for key, _ in pairs for char in key):
+        raise MalformedError("DataLoadError", "a key that is not UTF-8", line)
     return {key: _cell(value) for key, value in pairs}
 
 

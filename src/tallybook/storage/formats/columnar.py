@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -106,9 +106,11 @@ def _files_by_reading(
 
     with ThreadPoolExecutor(_THREADS) as pool:
         readings = pool.map(reading_of, paths)
+        names: dict[FileReading, frozenset[str]] = {}
         for reading, path in zip(readings, paths, strict=True):
             groups.setdefault(reading, []).append(path)
-    return groups
+            names[reading] = names.get(reading, frozenset()) | reading.names
+    return {replace(reading, names=names[reading]): files for reading, files in groups.items()}
 
 
 def _readable_here(paths: Sequence[str]) -> bool:
