@@ -222,6 +222,10 @@ def test_a_file_that_is_not_compressed_as_its_name_says(refused, locate, table, 
     (tmp_path / name).write_bytes(b"id\n1\n" if format == "csv" else b'{"id": 1}\n')
     problem = refused(locate(format, tmp_path / name), table(id="integer"))
     assert (problem.type, f"{tmp_path / name} is not compressed" in problem.message) == ("DataLoadError", True)
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.csv.deflate", "a.json.zst"])
+def test_an_empty_file_that_should_be_compressed(refused, locate, table, tmp_path, name):
     (tmp_path / name).write_bytes(b"")
-    problem = refused(locate(format, tmp_path / name), table(id="integer"))
+    problem = refused(locate(name.split(".")[1], tmp_path / name), table(id="integer"))
     assert (problem.type, problem.message.endswith(": it is empty")) == ("DataLoadError", True)

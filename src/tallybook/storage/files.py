@@ -99,12 +99,12 @@ def check_compression(files: Iterable[str]) -> None:
     """
     for file in files:
         path = Path(path_of(file))
-        magic = _MAGIC.get(path.suffix)
-        if magic is None or not file.startswith("file:") or not path.is_file():
+        if path.suffix not in _COMPRESSED or not file.startswith("file:") or not path.is_file():
             continue
+        magic = _MAGIC.get(path.suffix, b"")
         with path.open("rb") as opened:
-            first = opened.read(len(magic))
-        if first != magic:
+            first = opened.read(max(1, len(magic)))
+        if not first or not first.startswith(magic):
             message = f"{path} is not compressed as its name says ({path.suffix})" + ("" if first else ": it is empty")
             raise fail("DataLoadError", message, hint="rename the file, or replace it with a good copy")
 
