@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tallybook.engine.execute import Sink, Warn, execute
+from tallybook.engine.failures import is_about_values
 from tallybook.engine.frames import FrameTables
 from tallybook.engine.plan import Calculation, RunContext
-from tallybook.errors import RunError
 from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import ColumnType
 from tallybook.operations.publication import Publication
@@ -22,6 +22,8 @@ from tallybook.project.bind import BoundProject, bind_project
 from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.model import ProjectHead
 from tallybook.rows.ids import POSITION
+from tallybook.rows.raising import parse_raised
+from tallybook.storage.failure import SPARK_ERRORS
 
 from .case import Case, TableRows
 from .expressions import Row
@@ -71,10 +73,23 @@ def computed(case: Case, spark: SparkSession) -> Opinion:
     sink = _Collecting()
     try:
         execute(spark, Calculation.of(bound, context), FrameTables(frames, case.period), sink)
-    except RunError as error:
-        problem = error.problem
-        return Opinion({}, failure=problem.type if problem.type != "InternalError" else str(problem))
+    except _FailedError as failed:
+        return Opinion({}, failure=_failure(failed.error))
     return Opinion(sink.results)
+
+
+class _FailedError(Exception):
+    """A job that failed. The engine lets it through without looking for the operation to blame, which costs jobs."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+def _failure(error: Exception) -> str:
+    raised = parse_raised(error)
+    if raised is not None:
+        return str(raised["type"])
+    return "EvaluationError" if is_about_values(error) else f"InternalError: {str(error)[:600]}"
 
 
 @dataclass
@@ -82,10 +97,16 @@ class _Collecting(Sink):
     results: dict[int, Computed] = field(default_factory=dict)
 
     def publish(self, output: Publication, rows: DataFrame, _warn: Warn) -> None:
-        self.results[output.seq] = collected(rows)
+        self._collect(output.seq, rows)
 
     def finish(self, working: DataFrame, _warn: Warn) -> None:
-        self.results[0] = collected(working)
+        self._collect(0, working)
+
+    def _collect(self, seq: int, rows: DataFrame) -> None:
+        try:
+            self.results[seq] = collected(rows)
+        except SPARK_ERRORS as error:
+            raise _FailedError(error) from error
 
 
 def frame_of(table: TableRows, spark: SparkSession) -> DataFrame:
