@@ -15,6 +15,7 @@ from tallybook.engine.execute import Sink, Warn, execute
 from tallybook.engine.failures import is_about_values
 from tallybook.engine.frames import FrameTables
 from tallybook.engine.plan import Calculation, RunContext
+from tallybook.errors import RunError
 from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import ColumnType
 from tallybook.operations.publication import Publication
@@ -75,6 +76,9 @@ def computed(case: Case, spark: SparkSession) -> Opinion:
         execute(spark, Calculation.of(bound, context), FrameTables(frames, case.period), sink)
     except _FailedError as failed:
         return Opinion({}, failure=_failure(failed.error))
+    except RunError as error:  # Spark evaluates some constants while it plans
+        problem = error.problem
+        return Opinion({}, failure=problem.type if problem.type != "InternalError" else str(problem))
     return Opinion(sink.results)
 
 
