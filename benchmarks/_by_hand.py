@@ -18,6 +18,17 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 ID_PREFIX = "019c1c38-a400-7000-8000-"
+SYSTEM_COLUMNS = (
+    "_row_id",
+    "_source_dataset_id",
+    "_source_table",
+    "_operation_seq",
+    "_created_at",
+    "_updated_at",
+    "_deleted",
+    "_labels",
+    "_period",
+)
 
 
 def read(spark: SparkSession, folder: Path, columns: Mapping[str, str]) -> DataFrame:

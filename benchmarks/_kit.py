@@ -33,8 +33,9 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "build" / "benchmarks"
 ENGINE, SPARK, DUCKDB, POLARS = "engine", "spark", "duckdb", "polars"
 CORES = 2
+JOB_GROUP = "spark.jobGroup.id"
 SHORT_SECONDS = 1.5
-MORE_ROUNDS = 3
+MORE_ROUNDS = 2
 """A turn below SHORT_SECONDS is mostly planning and varies more, so a short case gets this many times the rounds."""
 
 
@@ -70,6 +71,11 @@ class Suite:
     """A temporary folder for workspaces and outputs."""
     results: list[dict[str, Any]] = field(default_factory=list)
     begun: float = field(default_factory=time.perf_counter)
+
+    @property
+    def session(self) -> SparkSession:
+        assert self.spark is not None, "this benchmark has no session of its own"
+        return self.spark
 
     @property
     def data(self) -> Path:
@@ -115,18 +121,28 @@ class Suite:
         if self.spark is None or name not in (ENGINE, SPARK):
             yield
             return
-        context = self.spark.sparkContext
-        group = f"{len(self.results)}-{name}-{time.perf_counter_ns()}"
-        context.setJobGroup(group, group)
-        try:
+        with job_group(self.spark) as group:
             yield
-        finally:
-            context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
-        tracker = context.statusTracker()
+        tracker = self.spark.sparkContext.statusTracker()
         ids = tracker.getJobIdsForGroup(group)
         infos = [info for id in ids if (info := tracker.getJobInfo(id)) is not None]
         stages = [stage for info in infos for id in info.stageIds if (stage := tracker.getStageInfo(id)) is not None]
         jobs[name] = {"jobs": len(ids), "tasks": sum(stage.numCompletedTasks for stage in stages)}
+
+
+@contextlib.contextmanager
+def job_group(spark: SparkSession) -> Iterator[str]:
+    """Gives the Spark jobs of this thread a group, and yields its name. A group inside another is the same one."""
+    context = spark.sparkContext
+    if outer := context.getLocalProperty(JOB_GROUP):
+        yield outer
+        return
+    group = f"bench-{time.perf_counter_ns()}"
+    context.setJobGroup(group, group)
+    try:
+        yield group
+    finally:
+        context.setLocalProperty(JOB_GROUP, None)  # type: ignore[arg-type]
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -153,11 +169,16 @@ def summary(
     if ENGINE in medians and case.rival in medians:
         ratio = medians[ENGINE] / medians[case.rival]
         result["ratio"] = round(ratio, 3)
-        if case.bar is not None:
-            result |= {"bar": case.bar, "within": "yes" if ratio <= case.bar else "NO"}
+        judge(result, "ratio", case.bar)
     for name, counts in jobs.items():
         result |= {f"{name}_{what}": count for what, count in counts.items()}
     return result | {"turns_ms": {name: [round(turn[name] * 1000, 1) for turn in seconds] for name in names}}
+
+
+def judge(result: dict[str, Any], what: str, bar: float | None) -> None:
+    """Adds the bar to a result, and whether the value named `what` is within it."""
+    if bar is not None and what in result:
+        result |= {"bar": bar, "within": "yes" if result[what] <= bar else "NO"}
 
 
 def options(
@@ -166,6 +187,7 @@ def options(
     long_rows: Sequence[int] = (),
     counts: Sequence[int] = (),
     rounds: int = 3,
+    memory: str = "6g",
     more: Callable[[argparse.ArgumentParser], object] = lambda parser: None,
 ) -> argparse.Namespace:
     """Reads the command line. Options that a benchmark has no use for are accepted: `make bench` gives all the same."""
@@ -173,14 +195,14 @@ def options(
     parser.add_argument("--rows", type=int, nargs="+", help=f"default: {' '.join(map(str, rows))}")
     parser.add_argument("--counts", type=int, nargs="+", default=list(counts), help="default: %(default)s")
     parser.add_argument("--rounds", type=int, default=rounds, help="timed rounds; short cases take more")
-    parser.add_argument("--long", action="store_true", help=f"rows: {' '.join(map(str, long_rows))}")
+    parser.add_argument("--long", action="store_true", help=f"more rows as well: {' '.join(map(str, long_rows))}")
     parser.add_argument("--ways", nargs="+", default=[], help="only these, such as: engine spark")
     parser.add_argument("--cache", type=Path, default=RESULTS / "data", help="where generated data stays")
-    parser.add_argument("--memory", default="6g", help="heap of the driver")
+    parser.add_argument("--memory", default=memory, help="heap of the driver")
     parser.add_argument("--json", type=Path, help="where the results go; default: build/benchmarks/NAME.json")
     more(parser)
     given = parser.parse_args()
-    given.rows = given.rows or list(long_rows if given.long else rows)
+    given.rows = given.rows or [*rows, *(long_rows if given.long else ())]
     return given
 
 
@@ -207,7 +229,7 @@ def report(done: Suite) -> None:
         **describe_machine(),
         "results": done.results,
     }
-    path = done.given.json or RESULTS / f"{done.name}{'-long' if done.given.long else ''}.json"
+    path = done.given.json or RESULTS / f"{done.name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(f"\n{done.name}: {done.question}")

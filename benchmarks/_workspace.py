@@ -16,10 +16,14 @@ PERIOD = "2026-01"
 Definition = dict[str, Any]
 
 
-def dataset(table: str, columns: Mapping[str, str], *, monthly: bool = False) -> Definition:
-    """Returns a dataset with one table. A monthly one has a folder for each month."""
+def dataset(
+    table: str, columns: Mapping[str, str], *, monthly: bool = False, period_column: bool = False
+) -> Definition:
+    """Returns a dataset with one table. A monthly one has a folder for each month; one with a period column has the
+    rows of all periods in one folder."""
     listed = [{"name": name, "type": type} for name, type in columns.items()]
-    main = {"name": table, "columns": listed} | ({"temporal_mode": "period"} if monthly else {})
+    mode = {"temporal_mode": "period"} if monthly or period_column else {}
+    main = {"name": table, "columns": listed, **mode}
     resolver = {"resolver_id": "monthly"} if monthly else {}
     return {"dataset": {"id": table, "name": table, "main_table": main, **resolver}}
 

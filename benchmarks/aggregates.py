@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 from _by_hand import (
+    SYSTEM_COLUMNS,
     duckdb_copy,
     duckdb_system_columns,
     polars_system_columns,
@@ -38,6 +39,9 @@ GROUPINGS = (
 SUMMARY = ("region", "product", "cost_centre", "currency", "channel", "booked_on", "customer", "status")
 RESULTS = ("total_net", "total_tax", "line_count")
 BARS = {4: 1.2, 8: 1.2}
+WRITES = ["summaries", "all"]
+ALL_ROWS = 4
+"""All rows are written with this many aggregates only, to save time, unless `--writes` asks for more."""
 
 
 def by_engine(suite: Suite, data: Path, count: int, writes: str) -> Way:
@@ -118,17 +122,13 @@ def by_polars(data: Path, target: Path, count: int, writes: str) -> None:
             for seq, summary in enumerate(summaries, 2)
         ]
     header = lines.head(0).with_columns(net=pl.lit(None, pl.Decimal(19, 2))).collect().lazy()
-    kept = [*LINES, "net", *RESULTS, *SYSTEM] if writes == "all" else [*SUMMARY, *RESULTS]
+    kept = [*LINES, "net", *RESULTS, *SYSTEM_COLUMNS] if writes == "all" else [*SUMMARY, *RESULTS]
     frames = [header, detail, *summaries] if writes == "all" else [header, *summaries]
     pl.concat(frames, how="diagonal").select(kept).sink_parquet(target / "rows.parquet")
 
 
-SYSTEM = tuple(expression.meta.output_name() for expression in polars_system_columns("lines"))
-
-
 def case(suite: Suite, rows: int, count: int, writes: str) -> Case:
-    assert suite.spark is not None
-    spark, data = suite.spark, lines_data(suite.spark, suite.data, rows)
+    spark, data = suite.session, lines_data(suite.session, suite.data, rows)
     targets = {name: suite.folder / name for name in (SPARK, DUCKDB, POLARS)}
     ways = {
         ENGINE: by_engine(suite, data, count, writes),
@@ -140,19 +140,19 @@ def case(suite: Suite, rows: int, count: int, writes: str) -> Case:
 
 
 def main() -> None:
-    writes = ["summaries", "all"]
     given = options(
         __doc__,
         rows=[1_000_000],
         long_rows=[10_000_000],
         counts=[1, 2, 4, 8],
-        more=lambda parser: parser.add_argument("--writes", nargs="+", default=writes, choices=writes),
+        more=lambda parser: parser.add_argument("--writes", nargs="+", default=WRITES, choices=WRITES),
     )
+    all_rows = [count for count in given.counts if count == ALL_ROWS] or given.counts[-1:]
     with suite("aggregates", __doc__, given) as running:
         for rows in given.rows:
-            for kind in given.writes:
-                for count in given.counts:
-                    running.measure(case(running, rows, count, kind))
+            for writes in given.writes:
+                for count in all_rows if given.writes == WRITES and writes == "all" else given.counts:
+                    running.measure(case(running, rows, count, writes))
 
 
 if __name__ == "__main__":
