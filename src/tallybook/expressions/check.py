@@ -147,9 +147,9 @@ class Checker:
     def _unknown(self, node: Call) -> None:
         """Reports an unknown function: as an aggregate where one is needed and no argument aggregates."""
         aggregating = self.grouped is not None and not self._inside_aggregate and not _summarises(node)
-        known = KNOWN_ELSEWHERE.get(node.name)
-        function = find_function(known) if known else None
-        hint = f"write {function.signature if function else known}" if known else None
+        ours = KNOWN_ELSEWHERE.get(node.name)
+        function = find_function(ours) if ours else None
+        hint = f"write {function.signature if function else ours}" if ours else None
         if aggregating:
             hint = hint or did_you_mean(node.name, function_names(aggregate=True))
             problem = Problem("InvalidAggregation", f"there is no aggregate function {node.name}", hint)

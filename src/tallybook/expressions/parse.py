@@ -143,7 +143,7 @@ class _TreeBuilder(Transformer[Token, _Built]):
 
     def on_is_in(self, place: _Built, items: list[Node | list[Node]]) -> Node:
         subject, choices = items
-        return self._call(place, "IN", [subject, *choices])  # type: ignore[list-item, misc]  # as above
+        return self._call(place, "IN", [subject, *choices])  # type: ignore[list-item, misc]  # nodes
 
     def on_is_in_literals(self, place: _Built, items: list[Any]) -> Node:
         subject, text = items

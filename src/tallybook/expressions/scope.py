@@ -32,8 +32,8 @@ class ScopeTable:
 
     def type_of(self, column: str) -> ColumnType | None:
         name = ALIASES.get(column, column)
-        known = self.columns.get(name) or self.hidden.get(name)
-        return UNKNOWN if known is None and self.open else known
+        type = self.columns.get(name) or self.hidden.get(name)
+        return UNKNOWN if type is None and self.open else type
 
 
 @dataclass(frozen=True)
@@ -94,14 +94,14 @@ class Scope:
         missing = next((table.missing for table in self.tables if table.missing), None)
         if missing is not None:
             return replace(missing, place=name.span.place)
-        hint = did_you_mean(column, (known for table in self.tables for known in table.columns)) or ""
+        hint = did_you_mean(column, (other for table in self.tables for other in table.columns)) or ""
         if not hint.startswith("did you mean"):
             hint = "; ".join(filter(None, [hint, f'for text, use quotes: "{column}"']))
         return _not_found(name, f"there is no column '{column}'", hint)
 
     def _qualified(self, name: ColumnName, table_name: str, column: str) -> Resolved | Problem:
         table = next((table for table in self.tables if table.name == table_name), None)
-        if table is None and any(known.name == ANY_TABLE for known in self.tables):
+        if table is None and any(other.name == ANY_TABLE for other in self.tables):
             return Resolved(None, ALIASES.get(column, column), UNKNOWN)
         if table is None:
             hint = did_you_mean(table_name, (table.name for table in self.tables))

@@ -1,4 +1,4 @@
-"""Casts, rounds and converts values of the language as plain Python values.
+"""Casts, rounds, converts and combines values of the language as plain Python values.
 
 An integer is an `int` of 64 bits, a decimal a `Decimal` with the scale of its type, a date a `date`, a timestamp a
 `datetime` in UTC, and NULL is None. What cannot be computed raises ValueError or ArithmeticError with the reason.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
+from collections.abc import Callable, Iterable
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
@@ -16,6 +17,8 @@ from tallybook.model.columns import MAX_PRECISION, ColumnType
 
 EXACT = Context(prec=200, rounding=ROUND_HALF_UP, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[InvalidOperation])
 """Sums, products and remainders of decimals have fewer than 200 digits, so in this context they are exact."""
+Value = Callable[[], Any]
+"""Computes the value of an argument, only if it is needed."""
 _INTEGERS = range(-(2**63), 2**63)
 _QUOTIENT_SCALE = MAX_PRECISION + 1
 """Spark first rounds a quotient to this scale, and then to the scale of its type."""
@@ -147,3 +150,23 @@ _PAIRS |= {0x10D70 + n: 0x10D50 + n for n in range(22)} | {0x16EBB + n: 0x16EA0 
 _NEW_CAPITALS = _PAIRS
 """Small letters that got their capitals after Unicode 14, which is what the oldest supported Python knows."""
 _NEW_SMALL = {capital: small for small, capital in _PAIRS.items()}
+
+
+def all_of(conditions: Iterable[Value]) -> bool | None:
+    """True if all are, False if one is false, else None."""
+    return _first(conditions, decisive=False)
+
+
+def any_of(conditions: Iterable[Value]) -> bool | None:
+    """True if one is, False if all are false, else None."""
+    return _first(conditions, decisive=True)
+
+
+def _first(conditions: Iterable[Value], *, decisive: bool) -> bool | None:
+    all_known = True
+    for condition in conditions:
+        verdict: bool | None = condition()
+        if verdict is decisive:
+            return decisive
+        all_known = all_known and verdict is not None
+    return not decisive if all_known else None

@@ -1,4 +1,4 @@
-"""The functions of the language, one module a family."""
+"""The functions of the language, one module a family. `numbers` imports its operators from `arithmetic`."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tallybook.expressions import decimals
-from tallybook.expressions.functions.numbers import as_decimal, quotient
+from tallybook.expressions.functions.arithmetic import as_decimal, quotient
 from tallybook.expressions.functions.spark import F
 from tallybook.expressions.registry import (
     ANYTHING,

@@ -12,7 +12,6 @@ from tallybook.expressions.decimals import exact_common
 from tallybook.expressions.functions.choices import LONG, among
 from tallybook.expressions.functions.like import MAX_GAPS, fits, fits_column, fits_text, gaps, is_pattern
 from tallybook.expressions.functions.spark import F, balanced
-from tallybook.expressions.functions.truth import Value, all_of, any_of
 from tallybook.expressions.registry import (
     ANYTHING,
     TEXT,
@@ -26,7 +25,7 @@ from tallybook.expressions.registry import (
     params,
     register,
 )
-from tallybook.expressions.values import moment_of
+from tallybook.expressions.values import Value, all_of, any_of, moment_of
 from tallybook.model.columns import BOOLEAN, MAX_PRECISION, NULL, TIMESTAMP, ColumnType, decimal
 
 if TYPE_CHECKING:
@@ -169,8 +168,8 @@ def _refuse_each(operator: str) -> Callable[[Sequence[Argument]], Refusal | None
 
 
 def _like(c: Building, text: Column, pattern: Column) -> Column:
-    known = c.args[1].literal
-    return fits(text, known) if isinstance(known, str) else fits_column(text, pattern)
+    literal = c.args[1].literal
+    return fits(text, literal) if isinstance(literal, str) else fits_column(text, pattern)
 
 
 def _refuse_pattern(args: Sequence[Argument]) -> Refusal | None:

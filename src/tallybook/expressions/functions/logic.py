@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from tallybook.expressions.functions.comparisons import compare, compare_values, why_not_comparable
 from tallybook.expressions.functions.spark import F, balanced
-from tallybook.expressions.functions.truth import Value, all_of, any_of
 from tallybook.expressions.registry import (
     ANYTHING,
     TRUTH,
@@ -25,6 +24,7 @@ from tallybook.expressions.registry import (
     register,
     same_as,
 )
+from tallybook.expressions.values import Value, all_of, any_of
 from tallybook.model.columns import BOOLEAN
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Exact arithmetic: decimals and 64-bit integers, never floats. Overflow fails, division by zero is NULL."""
+"""Functions of numbers: signs, rounding, remainders, and the smallest and largest value of a row."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from operator import and_
 from typing import TYPE_CHECKING, Any
 
 from tallybook.expressions import decimals
-from tallybook.expressions.functions.dates import on_day
+from tallybook.expressions.functions.arithmetic import arithmetic, compute_remainder, remainder
 from tallybook.expressions.functions.spark import F, balanced
 from tallybook.expressions.registry import (
     EVERY_ARGUMENT,
     NUMBER,
     ORDERED,
     WHOLE,
-    Accepts,
     Argument,
     Building,
     Computing,
@@ -27,127 +26,13 @@ from tallybook.expressions.registry import (
     register,
     same_as,
 )
-from tallybook.expressions.values import EXACT, cast, days_later, to_integer
-from tallybook.expressions.values import quotient as quotient_of
-from tallybook.model.columns import DATE, INTEGER, MAX_PRECISION, ColumnType, decimal
+from tallybook.expressions.values import EXACT, cast, to_integer
+from tallybook.model.columns import INTEGER, ColumnType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-TypeRule = Callable[[ColumnType, ColumnType], ColumnType]
-_ADDABLE = Accepts("a number or date", frozenset({"integer", "decimal", "date"}), INTEGER)
 MAX_ROUND_DIGITS = 38
-
-
-def _arithmetic(rule: TypeRule) -> Callable[[Sequence[Argument]], ColumnType]:
-    """Integers stay integers; with a decimal among them the rule gives the digits."""
-
-    def result(args: Sequence[Argument]) -> ColumnType:
-        if DATE in (args[0].type, args[1].type):
-            return DATE
-        if args[0].type == args[1].type == INTEGER:
-            return INTEGER
-        return rule(args[0].widened, args[1].widened)
-
-    return result
-
-
-def _divided(args: Sequence[Argument]) -> ColumnType:
-    return decimals.divided(args[0].widened, args[1].widened)
-
-
-def _operands(c: Building, *columns: Column) -> list[Column]:
-    """Both as decimals where the result is one."""
-    if c.result.kind != "decimal":
-        return list(columns)
-    return [as_decimal(c, column, arg) for column, arg in zip(columns, c.args, strict=True)]
-
-
-def as_decimal(c: Building, column: Column, arg: Argument) -> Column:
-    return c.cast(column, arg.widened) if arg.type == INTEGER else column
-
-
-def _plus(c: Building, x: Column, y: Column) -> Column:
-    if c.result == DATE:
-        day, days = (x, y) if c.args[0].type == DATE else (y, x)
-        return on_day(F.unix_date(day).cast("bigint") + days)
-    left, right = _operands(c, x, y)
-    return left + right
-
-
-def _minus(c: Building, x: Column, y: Column) -> Column:
-    if c.result == DATE:
-        return on_day(F.unix_date(x).cast("bigint") - y)
-    left, right = _operands(c, x, y)
-    return left - right
-
-
-def _times(c: Building, x: Column, y: Column) -> Column:
-    left, right = _operands(c, x, y)
-    return left * right
-
-
-def _compute_plus(c: Computing, x: Any, y: Any) -> object:
-    if c.result == DATE:
-        return days_later(x, y) if c.args[0].type == DATE else days_later(y, x)
-    return cast(EXACT.add(Decimal(x), Decimal(y)), c.result)
-
-
-def _compute_minus(c: Computing, x: Any, y: Any) -> object:
-    return days_later(x, -y) if c.result == DATE else cast(EXACT.subtract(Decimal(x), Decimal(y)), c.result)
-
-
-def _compute_remainder(c: Computing, x: Any, y: Any) -> object:
-    return cast(EXACT.remainder(Decimal(x), Decimal(y)), c.result) if y else None
-
-
-def quotient(c: Building, x: Column, y: Column, divisor: ColumnType) -> Column:
-    """Spark gives a quotient more digits the more its divisor may have, so the divisor gets all 38."""
-    wide = c.cast(y, decimal(MAX_PRECISION, divisor.scale))
-    return x / F.nullif(wide, c.cast(F.lit(0), decimal(MAX_PRECISION, divisor.scale)))
-
-
-def _by(c: Building, x: Column, y: Column) -> Column:
-    return quotient(c, as_decimal(c, x, c.args[0]), y, c.args[1].widened)
-
-
-def _remainder(c: Building, x: Column, y: Column) -> Column:
-    left, right = _operands(c, x, y)
-    if c.result == INTEGER:
-        return left % F.nullif(right, c.cast(F.lit(0), c.args[1].type))
-    number, divisor = (arg.widened for arg in c.args)
-    right = F.nullif(right, c.cast(F.lit(0), divisor))
-    if number.integer_digits + divisor.scale <= MAX_PRECISION:
-        return left % right
-    return left % _without_point(c, right, divisor) % right
-
-
-def _without_point(c: Building, x: Column, type: ColumnType) -> Column:
-    """All digits of a decimal as a whole number.
-
-    Spark's remainder fails where the quotient has more digits than a decimal. It is the same after the remainder of a
-    multiple of the divisor was taken, and with this multiple both quotients have fewer.
-    """
-    return c.cast(F.translate(x.cast("string"), ".", ""), decimal(type.precision, 0))
-
-
-_WHOLE_DAYS = Refusal("the number of days must be whole", "round it to an integer with ROUND(…)")
-
-
-def _refuse_dates_added(args: Sequence[Argument]) -> Refusal | None:
-    kinds = [arg.type.kind for arg in args]
-    if kinds.count("date") == 2:
-        return Refusal("two dates cannot be added", "add a number of days, as in date + 30")
-    return _WHOLE_DAYS if "date" in kinds and "decimal" in kinds else None
-
-
-def _refuse_dates_subtracted(args: Sequence[Argument]) -> Refusal | None:
-    kinds = [arg.type.kind for arg in args]
-    if kinds == ["date", "date"]:
-        return Refusal("two dates cannot be subtracted", "for the days between them, write DATEDIFF(end, start)")
-    if kinds[1] == "date":
-        return Refusal("a date cannot be subtracted from a number", "write date - days, or DATEDIFF(end, start)")
-    return _WHOLE_DAYS if kinds == ["date", "decimal"] else None
 
 
 def _digits(args: Sequence[Argument]) -> int:
@@ -181,8 +66,8 @@ def _extreme(pick: str) -> Callable[..., Column]:
     def build(c: Building, *values: Column) -> Column:
         if len(values) == 1:
             return values[0]
-        known = balanced(and_, [value.isNotNull() for value in values])
-        return F.when(known, getattr(F, pick)(*values))
+        all_known = balanced(and_, [value.isNotNull() for value in values])
+        return F.when(all_known, getattr(F, pick)(*values))
 
     return build
 
@@ -210,85 +95,6 @@ def _is_long(c: Building) -> bool:
     return c.result.kind == "decimal" and c.result.precision > _EXACT_MINUS
 
 
-def _infix(
-    name: str,
-    accepts: Accepts,
-    result: Callable[[Sequence[Argument]], ColumnType],
-    summary: str,
-    example: tuple[str, str],
-    build: Callable[..., Column],
-    compute: Callable[..., object],
-    refuse: Callable[[Sequence[Argument]], Refusal | None] = lambda _: None,
-    repeats: tuple[int, ...] = (),
-) -> None:
-    register(
-        Function(
-            name,
-            "numbers",
-            params(Param("the left side", accepts), Param("the right side", accepts)),
-            f"a {name} b",
-            result,
-            summary,
-            example,
-            build,
-            compute=compute,
-            operator=True,
-            refuse=refuse,
-            repeats=repeats,
-            moves_dates=accepts is _ADDABLE,
-        )
-    )
-
-
-_infix(
-    "+",
-    _ADDABLE,
-    _arithmetic(decimals.added),
-    "The sum; a date plus a number of days is a date.",
-    ("1.5 + 2", "3.5"),
-    _plus,
-    _compute_plus,
-    _refuse_dates_added,
-)
-_infix(
-    "-",
-    _ADDABLE,
-    _arithmetic(decimals.added),
-    "The difference; a date minus a number of days is a date.",
-    ("5 - 7", "-2"),
-    _minus,
-    _compute_minus,
-    _refuse_dates_subtracted,
-)
-_infix(
-    "*",
-    NUMBER,
-    _arithmetic(decimals.multiplied),
-    "The product.",
-    ("1.10 * 3", "3.30"),
-    _times,
-    lambda c, x, y: cast(EXACT.multiply(Decimal(x), Decimal(y)), c.result),
-)
-_infix(
-    "/",
-    NUMBER,
-    _divided,
-    "The quotient, a decimal; NULL when dividing by zero.",
-    ("1 / 4", "0.25"),
-    _by,
-    lambda c, x, y: cast(quotient_of(x, y), c.result) if y else None,
-    repeats=(1,),
-)
-_infix(
-    "%",
-    NUMBER,
-    _arithmetic(decimals.remainder),
-    "The remainder, with the sign of the left; NULL when dividing by zero.",
-    ("-7 % 3", "-1"),
-    _remainder,
-    _compute_remainder,
-    repeats=(1,),
-)
 register(
     Function(
         "NEGATE",
@@ -362,11 +168,11 @@ register(
         "numbers",
         params(Param("the number", NUMBER), Param("the divisor", NUMBER)),
         "MOD(number, divisor)",
-        _arithmetic(decimals.remainder),
+        arithmetic(decimals.remainder),
         "The remainder, with the sign of the number; NULL when dividing by zero.",
         ("MOD(7, 3)", "1"),
-        _remainder,
-        compute=_compute_remainder,
+        remainder,
+        compute=compute_remainder,
         repeats=(1,),
     )
 )

@@ -69,6 +69,20 @@ _TEXT = Param("the text", TEXT)
 _PART = Param("the part", TEXT)
 _LENGTH = Param("the length", WHOLE)
 
+
+def _of_one_text(name: str, summary: str, example: tuple[str, str], compute: Callable[[str], str]) -> None:
+    """Registers a function from a text to a text that Spark has under the same name."""
+    _function(
+        name,
+        (_TEXT,),
+        STRING,
+        summary,
+        example,
+        lambda _c, text: getattr(F, name.lower())(text),
+        lambda _c, text: compute(text),
+    )
+
+
 register(
     Function(
         "CONCAT",
@@ -82,32 +96,13 @@ register(
         compute=lambda _c, *texts: "".join(texts),
     )
 )
-_function(
-    "UPPER",
-    (_TEXT,),
-    STRING,
-    "The text in upper case.",
-    ('UPPER("emea")', "EMEA"),
-    lambda c, x: F.upper(x),
-    lambda _c, x: upper(x),
-)
-_function(
-    "LOWER",
-    (_TEXT,),
-    STRING,
-    "The text in lower case.",
-    ('LOWER("EMEA")', "emea"),
-    lambda c, x: F.lower(x),
-    lambda _c, x: lower(x),
-)
-_function(
+_of_one_text("UPPER", "The text in upper case.", ('UPPER("emea")', "EMEA"), upper)
+_of_one_text("LOWER", "The text in lower case.", ('LOWER("EMEA")', "emea"), lower)
+_of_one_text(
     "TRIM",
-    (_TEXT,),
-    STRING,
     "The text without leading and trailing spaces.",
     ('TRIM("  a b ")', "a b"),
-    lambda c, x: F.trim(x),
-    lambda _c, x: x.strip(" "),
+    lambda text: text.strip(" "),
 )
 _function(
     "LEFT",
