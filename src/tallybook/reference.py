@@ -37,7 +37,7 @@ _NOTES = {
 }
 _EXPRESSIONS = {"expression", "on", "selector", "source_selector", "when"}
 """The keys whose value is an expression."""
-_TOLD_ELSEWHERE: dict[str, tuple[str, ...]] = {"scenario": ("Project", "Dataset", "Resolver", "FileRows")}
+_DESCRIBED_ELSEWHERE: dict[str, tuple[str, ...]] = {"scenario": ("Project", "Dataset", "Resolver", "FileRows")}
 _SCALARS = ("number", "true or false")
 """Types that a text key also accepts; their written form is the text."""
 _WORDS = {"integer": "number", "number": "number", "boolean": "true or false", "object": "mapping"}
@@ -80,35 +80,35 @@ def problems_page() -> str:
 def filled(page: str, tables: Mapping[str, str]) -> str:
     """Returns a page with the text between `<!-- table: NAME -->` and `<!-- end -->` replaced by the tables."""
     marked = re.compile(r"(<!-- table: (\S+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
-    return marked.sub(lambda found: f"{found[1]}\n{tables[found[2]]}\n\n", page)
+    return marked.sub(lambda mark: f"{mark[1]}\n{tables[mark[2]]}\n\n", page)
 
 
 def key_tables() -> dict[str, str]:
     """Returns the tables of keys for settings, documents and operations, and the sections of all operations."""
     settings, definitions = settings_schema(), yaml_schema()
-    known = definitions["$defs"]
+    schemas = definitions["$defs"]
     tables = {"settings": _Keys(settings["$defs"]).table(settings)}
-    elsewhere = _TOLD_ELSEWHERE | {"project": tuple(operation.__name__ for operation in OPERATIONS.values())}
+    elsewhere = _DESCRIBED_ELSEWHERE | {"project": tuple(operation.__name__ for operation in OPERATIONS.values())}
     for kind, body in definitions["properties"].items():
-        tables[kind] = _Keys(known, closed=elsewhere.get(kind, ())).table(body)
-    tables["operation"] = _Keys(known).table(_shared_keys(known))
-    tables["operations"] = "\n\n".join(_operation_section(name, known) for name in OPERATIONS)
+        tables[kind] = _Keys(schemas, closed=elsewhere.get(kind, ())).table(body)
+    tables["operation"] = _Keys(schemas).table(_shared_keys(schemas))
+    tables["operations"] = "\n\n".join(_operation_section(name, schemas) for name in OPERATIONS)
     return tables
 
 
-def _shared_keys(known: Mapping[str, Any]) -> dict[str, Any]:
+def _shared_keys(schemas: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the schema of the keys that all operations have."""
-    schema: dict[str, Any] = known[next(iter(OPERATIONS.values())).__name__]
+    schema: dict[str, Any] = schemas[next(iter(OPERATIONS.values())).__name__]
     shared = {key: value for key, value in schema["properties"].items() if key in Operation.model_fields}
     shared["type"] = shared["type"] | {"enum": list(OPERATIONS)}
     shared["arguments"] = {"type": "object", "description": KEY_DESCRIPTIONS["arguments"]}
     return schema | {"properties": shared}
 
 
-def _operation_section(name: str, known: Mapping[str, Any]) -> str:
+def _operation_section(name: str, schemas: Mapping[str, Any]) -> str:
     operation = OPERATIONS[name]
     text = operation.reference or f"{operation.__doc__}\n\n{{arguments}}"
-    table = _Keys(known).table(known[operation.__name__]["properties"]["arguments"])
+    table = _Keys(schemas).table(schemas[operation.__name__]["properties"]["arguments"])
     return f"## {name}\n\n{cleandoc(text).replace('{arguments}', table)}"
 
 
@@ -116,11 +116,11 @@ def _operation_section(name: str, known: Mapping[str, Any]) -> str:
 class _Keys:
     """Collects the keys of a JSON Schema, including nested ones, each with its possible values."""
 
-    known: Mapping[str, Any]
+    schemas: Mapping[str, Any]
     closed: Collection[str] = ()
     """Definitions that are described elsewhere, or already described."""
     rows: dict[str, tuple[list[str], str, str]] = field(default_factory=dict)
-    told: set[str] = field(default_factory=set)
+    described: set[str] = field(default_factory=set)
 
     def table(self, schema: Mapping[str, Any]) -> str:
         self._collect(schema, "")
@@ -133,9 +133,9 @@ class _Keys:
             if "required" not in choice:
                 self._collect(choice, path)
         name = schema.get("$ref", "").rpartition("/")[2]
-        if name and name not in self.closed and name not in self.told:
-            self.told.add(name)
-            self._collect(self.known[name], path)
+        if name and name not in self.closed and name not in self.described:
+            self.described.add(name)
+            self._collect(self.schemas[name], path)
         if "items" in schema:
             self._collect(schema["items"], f"{path}[]")
         if isinstance(schema.get("additionalProperties"), dict):
@@ -160,7 +160,7 @@ def _value(key: str, schema: Mapping[str, Any]) -> str:
     """Describes the possible values of a key."""
     kind, choices = schema.get("type"), schema.get("anyOf") or schema.get("oneOf")
     if "enum" in schema or "const" in schema:
-        return ", ".join(_code(each) for each in schema.get("enum", [schema.get("const")]))
+        return ", ".join(_code(choice) for choice in schema.get("enum", [schema.get("const")]))
     if key in _EXPRESSIONS:
         return "expression"
     if choices:

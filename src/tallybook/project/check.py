@@ -23,9 +23,9 @@ def check(
     bound: Mapping[str, BoundProject] = MappingProxyType({}),
 ) -> CheckResult:
     """Runs every check. Adds `datasets` to those of the files, and does not bind the projects in `bound` again."""
-    known = replace(datasets or DatasetVersions(), unreadable=definitions.unreadable)
-    known = known.with_datasets(*(entry.entity for entry in definitions.datasets.values()))
-    result = CheckResult(definitions, known, bound, definitions.problems)
+    versions = replace(datasets or DatasetVersions(), unreadable=definitions.unreadable)
+    versions = versions.with_datasets(*(entry.entity for entry in definitions.datasets.values()))
+    result = CheckResult(definitions, versions, bound, definitions.problems)
     for one in CHECKS:
         result = one(result)
     return replace(result, problems=tuple(sorted(_once(result.problems), key=file_order)))
@@ -36,8 +36,8 @@ def _once(problems: Iterable[Problem]) -> list[Problem]:
     kept: dict[tuple[object, ...], Problem] = {}
     for problem in problems:
         same = (problem.type, problem.message, problem.place) if problem.place else (id(problem),)
-        known = kept.setdefault(same, problem)
-        if known.code is None and problem.code is not None:
+        first = kept.setdefault(same, problem)
+        if first.code is None and problem.code is not None:
             kept[same] = problem
     return list(kept.values())
 

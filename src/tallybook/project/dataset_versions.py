@@ -29,10 +29,10 @@ class DatasetVersions:
 
     def with_datasets(self, *datasets: Dataset) -> DatasetVersions:
         """Returns these versions and others; one with the same id and number is replaced."""
-        versions = {id: dict(known) for id, known in self.versions.items()}
+        versions = {id: dict(numbers) for id, numbers in self.versions.items()}
         for dataset in datasets:
             versions.setdefault(dataset.id, {})[dataset.version] = dataset
-        frozen = {id: MappingProxyType(known) for id, known in versions.items()}
+        frozen = {id: MappingProxyType(numbers) for id, numbers in versions.items()}
         return replace(self, versions=MappingProxyType(frozen))
 
     def is_open(self, dataset_id: str) -> bool:
@@ -40,25 +40,25 @@ class DatasetVersions:
 
     def find(self, ref: DatasetRef) -> Dataset | Problem | None:
         """Returns the requested version, or the latest active one; None if its definition could not be read."""
-        known = self.versions.get(ref.dataset_id)
-        if not known and ref.dataset_id in self.unreadable:
+        versions = self.versions.get(ref.dataset_id)
+        if not versions and ref.dataset_id in self.unreadable:
             return None
-        if not known:
+        if not versions:
             hint = did_you_mean(ref.dataset_id, self.versions)
             message = f"there is no dataset '{ref.dataset_id}'"
             return Problem("DatasetNotFound", message, hint, subject=ref.dataset_id)
-        if known[max(known)].status == "disabled":
+        if versions[max(versions)].status == "disabled":
             hint = "use another dataset, or give it `status: active`"
             return Problem("DatasetDisabled", f"dataset '{ref.dataset_id}' is disabled", hint)
         if ref.dataset_version is None:
-            return known[max(version for version, dataset in known.items() if dataset.status == "active")]
-        if ref.dataset_version not in known:
-            choices = ", ".join(str(version) for version in sorted(known))
+            return versions[max(version for version, dataset in versions.items() if dataset.status == "active")]
+        if ref.dataset_version not in versions:
+            choices = ", ".join(str(version) for version in sorted(versions))
             message = f"dataset '{ref.dataset_id}' has no version {ref.dataset_version}"
             return Problem(
                 "DatasetVersionNotFound", message, f"it has: {choices}; leave `dataset_version` out to use the latest"
             )
-        return known[ref.dataset_version]
+        return versions[ref.dataset_version]
 
 
 def registered_dataset(output: Publication, version: int = 1) -> Dataset:

@@ -68,8 +68,8 @@ def _cover(text: str, path: Path, is_settings: bool) -> _Covered:
         return _Covered(stars, f"the Spark setting '{key}' is a secret", _BY_CONF)
     if (is_settings or in_datasource) and not is_spark and names_secret(key):
         return _Covered(stars, f"'{key}' is a secret", _BY_REFERENCE)
-    known = _SETTING_HINTS.get(key) if is_settings else None
-    hint = known or (_BY_CONF if is_spark else _BY_REFERENCE if in_datasource else "take it out of the file")
+    own_hint = _SETTING_HINTS.get(key) if is_settings else None
+    hint = own_hint or (_BY_CONF if is_spark else _BY_REFERENCE if in_datasource else "take it out of the file")
     where = f"'{key}' contains" if key and not isinstance(path[-1], int) else "this contains"
     return _Covered(hide_secrets(text), f"{where} a password, a token or a key", hint)
 

@@ -217,11 +217,11 @@ def _adder(type: Any) -> Callable[[_Reading, DocumentPart], None]:
 
 
 def _put(read: _Reading, id: str, entry: Any, part: DocumentPart) -> None:
-    known = read.entries.setdefault(str(part.path[0]), {})
-    if id not in known:
-        known[id] = entry
+    entries = read.entries.setdefault(str(part.path[0]), {})
+    if id not in entries:
+        entries[id] = entry
         return
-    first: Place = known[id].part.place(("id",))
+    first: Place = entries[id].part.place(("id",))
     message = f"the {part.path[0]} '{id}' is already defined at {first}"
     read.problems.append(part.problem(("id",), "DuplicateId", message, "choose another id"))
 

@@ -30,8 +30,8 @@ _KINDS: dict[str, tuple[Any, str]] = {
 
 def definitions_schema(models: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """One schema for every kind of document; `models` has those of packages after this one."""
-    known = {kind: (models or {}).get(kind, model) for kind, (model, _) in _KINDS.items()}
-    inputs = [(kind, _MODE, TypeAdapter(model)) for kind, model in known.items()]
+    by_name = {kind: (models or {}).get(kind, model) for kind, (model, _) in _KINDS.items()}
+    inputs = [(kind, _MODE, TypeAdapter(model)) for kind, model in by_name.items()]
     by_kind, shared = TypeAdapter.json_schemas(inputs)
     bodies = {kind: by_kind[kind, _MODE] for kind in _KINDS}
     schema = {

@@ -14,7 +14,7 @@ from tallybook.model.datasource import FILE_FORMATS
 from tallybook.project.check_result import CheckResult
 from tallybook.project.entities import DocumentPart
 from tallybook.project.yaml import Path
-from tallybook.resolve.locate import path_target
+from tallybook.resolve.targets import path_target
 from tallybook.scenarios.load import Case, read_case
 from tallybook.scenarios.model import ExpectedRows, FileRows, Row, Rows
 from tallybook.scenarios.values import read_given, read_value
@@ -84,18 +84,18 @@ def _with_period(case: Case) -> tuple[Case, list[Problem]]:
 
 
 def _check_project(case: Case) -> Iterator[Problem]:
-    known = case.checked.definitions.projects
+    projects = case.checked.definitions.projects
     project = case.body.project
     if case.bound is None and not case.refused:
         yield case.part.problem(
-            ("project",), "ProjectNotFound", f"there is no project '{project}'", did_you_mean(str(project), known)
+            ("project",), "ProjectNotFound", f"there is no project '{project}'", did_you_mean(str(project), projects)
         )
 
 
-def _check_own_datasets(case: Case, known: Collection[str]) -> Iterator[Problem]:
+def _check_own_datasets(case: Case, others: Collection[str]) -> Iterator[Problem]:
     own = [dataset.id for dataset in case.body.datasets]
     for index, id in enumerate(own):
-        if id in known or id in own[:index]:
+        if id in others or id in own[:index]:
             message = f"the dataset '{id}' already exists"
             yield case.part.problem(("datasets", index, "id"), "DuplicateId", message, "choose another id")
 
@@ -108,14 +108,14 @@ def _check_data(case: Case) -> Iterator[Problem]:
             message = f"there is no dataset '{dataset_id}'"
             yield _at_key(case.part, ("data", dataset_id), "DatasetNotFound", message, hint)
             continue
-        known = tables_of(dataset)
+        defined = tables_of(dataset)
         for name, given in tables.items():
             path = ("data", dataset_id, name)
-            if name in known:
-                yield from _check_given(given, known[name], case, path)
+            if name in defined:
+                yield from _check_given(given, defined[name], case, path)
             else:
                 message = f"dataset '{dataset_id}' has no table '{name}'"
-                yield _at_key(case.part, path, "InvalidArguments", message, did_you_mean(name, known))
+                yield _at_key(case.part, path, "InvalidArguments", message, did_you_mean(name, defined))
 
 
 def tables_of(dataset: Dataset) -> dict[str, Table]:
