@@ -42,7 +42,7 @@ REACHES = ROOT / "build" / "mutants.json"
 TESTS = (
     *("tests/engine/test_failures.py", "tests/engine/test_frames.py", "tests/engine/test_pipeline.py"),
     *("tests/exactness", "tests/expressions", "tests/oracle/test_near_misses.py"),
-    *("tests/project", "tests/rows", "tests/rules", "tests/runs/test_run.py", "tests/storage/test_columnar.py"),
+    *("tests/project", "tests/rows", "tests/rules", "tests/runs/test_runner.py", "tests/storage/test_columnar.py"),
 )
 """Those of `make test` that run rows or check projects in their own process; of them, the random ones take too long."""
 IMPORTED = "import"

@@ -376,14 +376,14 @@ def test_every_module_has_a_place() -> None:
         pytest.param(actions, "rows.joins", "frame.take(1)", id="take"),
         pytest.param(actions, "operations.output", "frame.write.parquet(path)", id="write"),
         pytest.param(actions, "operations.output", "frame.writeTo(table)", id="writeTo"),
-        pytest.param(asks_which_operation, "runs.execute", "from tallybook.operations.output import Output", id="one"),
+        pytest.param(asks_which_operation, "runs.outputs", "from tallybook.operations.output import Output", id="one"),
         pytest.param(asks_which_operation, "engine.plan", "from tallybook.operations import update", id="by package"),
         pytest.param(asks_which_operation, "engine.plan", "from ..operations.grouping import grouped", id="a helper"),
         pytest.param(asks_which_operation, "engine.plan", "isinstance(step, OutputStep)", id="class of a step"),
         pytest.param(asks_which_operation, "engine.plan", "isinstance(step, a.B | a.CStep)", id="one of its classes"),
         pytest.param(asks_which_operation, "engine.plan", "match step:\n  case OutputStep(): pass", id="class matched"),
         pytest.param(asks_which_operation, "cli.progress", "step.type == 'output'", id="name of a type"),
-        pytest.param(asks_which_operation, "runs.appended", "body['type'] in ('output', 'x')", id="name in a document"),
+        pytest.param(asks_which_operation, "runs.run_guard", "body['type'] in ('output', 'x')", id="in a document"),
         pytest.param(
             asks_which_operation, "engine.plan", "match step.type:\n  case 'append' | 'x': pass", id="name matched"
         ),

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from types import FrameType
+from typing import Any
 
 import pytest
 from tests.test_architecture import MODULES, Module
@@ -150,11 +151,11 @@ def slow_texts(pattern: Pattern) -> Iterator[str]:
 
 
 def _apply(compiled: re.Pattern[str] | re.Pattern[bytes], method: str, text: str | bytes) -> None:
-    run: Callable[..., object] = getattr(compiled, method)
+    run: Callable[..., Any] = getattr(compiled, method)
     if method == "sub":
         run("" if isinstance(text, str) else b"", text)
     elif method == "finditer":
-        for _ in run(text):  # type: ignore[attr-defined]
+        for _ in run(text):
             pass
     else:
         run(text)

@@ -157,7 +157,7 @@ class Workspace:
         """Records the files: a changed definition becomes a new version. A dry run records nothing. Returns the
         changes."""
         from tallybook.project.versions import changes
-        from tallybook.runs.apply import apply
+        from tallybook.runs.prepare import apply
 
         if dry_run:
             return changes(self._recorded(), self.definitions)
@@ -166,7 +166,7 @@ class Workspace:
 
     def activate(self, project: str, *, stay_pinned: bool = False) -> ProjectState:
         """Activates a valid project. With `stay_pinned`, settles a conflict by staying on the pinned input."""
-        from tallybook.runs.apply import activate
+        from tallybook.runs.prepare import activate
 
         self._known_project(project)
         with self.store() as store:
@@ -191,7 +191,7 @@ class Workspace:
         from tallybook.runs.outputs import output_rows
 
         for output in result.outputs:
-            yield output.seq, output_rows(self.session, result, output, count)
+            yield output.seq, output_rows(self.session, result.plan, result.run, output, count)
 
     def runs(
         self,

@@ -13,7 +13,7 @@ from tests.kit.workspaces import Books
 
 from tallybook.cli.main import main
 from tallybook.documents.schema import DOCUMENTS
-from tallybook.store.owner import current_owner
+from tallybook.store.active import current_owner
 from tallybook.workspace import Workspace
 
 WITHOUT_SPARK = {

@@ -18,6 +18,15 @@ from tallybook.runs.runner import RunResult
 from tallybook.store.store import Store
 from tallybook.workspace import Workspace
 
+CSV_OF_EACH_TABLE = """\
+datasource: {id: files, type: csv, options: {path_prefix: data}}
+---
+resolver:
+  id: all
+  is_default: true
+  rules: [{name: all, strategy: {type: path, datasource_id: files, path: "{{table_name}}.csv"}}]
+"""
+"""Definitions that find the rows of each table in `data/TABLE.csv`, for every period."""
 FILES = {
     "tallybook.yaml": """\
         name: tiny

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from tests.kit.operations import applied, orders, rows
+from tests.kit.workspaces import CSV_OF_EACH_TABLE
 
 from tallybook import Workspace
 from tallybook.cli.plan import plan_lines
@@ -22,7 +23,8 @@ from tallybook.reference import key_tables
 from tallybook.scenarios.check import read_cases
 from tallybook.scenarios.suite import judge, start_engine
 
-WORKSPACE = """
+WORKSPACE = (
+    """
 dataset:
   id: sales
   name: Sales
@@ -30,13 +32,9 @@ dataset:
     name: orders
     columns: [{name: order_id, type: string}, {name: amount, type: "decimal(10,2)"}]
 ---
-datasource: {id: files, type: csv, options: {path_prefix: data}}
----
-resolver:
-  id: all
-  is_default: true
-  rules: [{name: all, strategy: {type: path, datasource_id: files, path: "{{table_name}}.csv"}}]
----
+"""
+    + CSV_OF_EACH_TABLE
+    + """---
 project:
   id: close
   name: Close
@@ -55,6 +53,7 @@ scenario:
   data: {sales: {orders: [{order_id: A, amount: 100.01}, {order_id: B}]}}
   expect: {rows: [{order_id: A, large: true}, {order_id: B, large: false}]}
 """
+)
 
 
 @pytest.fixture

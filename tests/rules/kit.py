@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, indent
 from typing import Any, TypeVar
+
+from tests.kit.workspaces import CSV_OF_EACH_TABLE
 
 from tallybook.errors import Problem
 from tallybook.project.check import check
@@ -42,13 +44,7 @@ DATASETS = """
           - {name: amount, type: "decimal(10,2)"}
           - {name: budget_type, type: string}
     ---
-    datasource: {id: files, type: csv, options: {path_prefix: data}}
-    ---
-    resolver:
-      id: all
-      is_default: true
-      rules: [{name: all, strategy: {type: path, datasource_id: files, path: "{{table_name}}.csv"}}]
-"""
+""" + indent(CSV_OF_EACH_TABLE, "    ")
 
 
 def rule(*ids: str) -> Callable[[T], T]:

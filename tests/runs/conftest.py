@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.kit.commands import Said, Tally
 from tests.kit.workspaces import Books
 from tests.runs.forks import Forks
 from tests.store.conftest import new_database, postgresql  # noqa: F401  # fixtures
 
+from tallybook.cli.main import main
 from tallybook.runs.runner import RunResult
 
 
@@ -18,6 +20,18 @@ from tallybook.runs.runner import RunResult
 def books(tmp_path: Path) -> Books:
     """Never applied; needs no Spark."""
     return Books.at(tmp_path)
+
+
+@pytest.fixture
+def tally(capsys: pytest.CaptureFixture[str]) -> Tally:
+    """Runs a command in a workspace."""
+
+    def run(books: Books, *args: str) -> Said:
+        code = main([*args, "--workspace", str(books.root)])
+        shown = capsys.readouterr()
+        return Said(args, code, shown.out, shown.err)
+
+    return run
 
 
 @pytest.fixture

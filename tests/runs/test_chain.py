@@ -11,7 +11,7 @@ from tests.kit.workspaces import FEBRUARY, JANUARY, Books, delta_rows
 
 from tallybook.errors import ValidationError
 from tallybook.project.recorded import Changes
-from tallybook.runs.locations import registered_locations
+from tallybook.runs.planner import registered_locations
 from tallybook.storage.read import read
 
 USER = """\

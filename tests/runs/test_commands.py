@@ -4,44 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.documents.kit import read_document
+from tests.kit.commands import Tally
 from tests.kit.workspaces import Books
 
-from tallybook.cli.main import main
 from tallybook.runs.runner import RunResult
-
-
-@dataclass(frozen=True)
-class Said:
-    args: tuple[str, ...]
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        assert self.err == "", "nothing beside the document"
-        return read_document(self.args, self.code, self.out)
-
-
-Tally = Callable[..., Said]
-
-
-@pytest.fixture
-def tally(capsys: pytest.CaptureFixture[str]) -> Tally:
-    """Runs a command in a workspace."""
-
-    def run(books: Books, *args: str) -> Said:
-        code = main([*args, "--workspace", str(books.root)])
-        shown = capsys.readouterr()
-        return Said(args, code, shown.out, shown.err)
-
-    return run
 
 
 def test_plan_computes_conditions_without_spark(books: Books, tally: Tally, monkeypatch: pytest.MonkeyPatch) -> None:

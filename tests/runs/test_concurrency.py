@@ -10,7 +10,7 @@ from sqlalchemy.engine import URL
 from tests.kit.workspaces import JANUARY, Books
 from tests.runs.forks import Forks, Job
 
-from tallybook.runs.locations import registered_locations
+from tallybook.runs.planner import registered_locations
 from tallybook.store.store import Store
 
 PERIODS = [f"2026-{month:02}" for month in range(1, 11)]

@@ -96,7 +96,7 @@ def test_a_file_that_is_removed_while_it_is_read(spark: SparkSession, tmp_path: 
     (tmp_path / "a.parquet").unlink()
     with pytest.raises(Exception) as caught:
         frame.collect()
-    from tallybook.storage.damage import failed_read
+    from tallybook.storage.diagnose import failed_read
 
     found = failed_read(caught.value, [])
     assert found is not None

@@ -13,7 +13,7 @@ from tests.rules.kit import rule
 from tallybook.errors import Problem, ProblemError, RunError, StoreError
 from tallybook.model.period import GREGORIAN
 from tallybook.model.run import Run
-from tallybook.runs import execute, runner
+from tallybook.runs import outputs, runner
 from tallybook.runs.snapshot import calendar_then
 from tallybook.store.store import Store
 
@@ -76,13 +76,13 @@ def test_a_missing_place_fails_the_run_with_its_id(active: Books) -> None:
 
 
 def test_a_file_gone_while_it_was_read_is_told_in_a_line(active: Books, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = execute.write
+    real = outputs.write
 
     def write(*args: object, **options: object) -> object:
         (active.root / "data/sales/2026-01.csv").unlink()
         return real(*args, **options)  # type: ignore[arg-type]  # passed on as they came
 
-    monkeypatch.setattr(execute, "write", write)
+    monkeypatch.setattr(outputs, "write", write)
     with pytest.raises(RunError) as failed:
         active.run()
     problem = failed.value.problem
@@ -101,7 +101,7 @@ def test_a_store_spark_does_not_know_is_told_in_a_line(active: Books) -> None:
 
 def half_done(books: Books, monkeypatch: pytest.MonkeyPatch, period: str = "2026-01") -> Run:
     """A run whose second output could not be written."""
-    real = execute.write
+    real = outputs.write
 
     def no_reports(*args: object, **options: object) -> object:
         if options["seq"] == 50:
@@ -109,7 +109,7 @@ def half_done(books: Books, monkeypatch: pytest.MonkeyPatch, period: str = "2026
         return real(*args, **options)  # type: ignore[arg-type]  # passed on as they came
 
     with monkeypatch.context() as patch, pytest.raises(RunError, match="the disk is full"):
-        patch.setattr(execute, "write", no_reports)
+        patch.setattr(outputs, "write", no_reports)
         books.run(period=period)
     return last_run(books)
 
@@ -259,7 +259,7 @@ def test_a_bug_is_an_internal_error_of_the_operation(active: Books, monkeypatch:
     def broken(*_arguments: object, **_options: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("tallybook.runs.execute.write", broken)
+    monkeypatch.setattr("tallybook.runs.outputs.write", broken)
     with pytest.raises(RunError) as caught:
         active.run()
     problem = caught.value.problem

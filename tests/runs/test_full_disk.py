@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from tests.faults.disks import fill, read_only, small_disk
+from tests.kit.commands import Tally
 from tests.kit.workspaces import JANUARY, AtStep, Books, contents
-from tests.runs.test_commands import Tally, tally  # noqa: F401  # a fixture
 
 from tallybook.errors import RunError, StoreError
-from tallybook.runs import execute
+from tallybook.runs import outputs
 from tallybook.storage.write import write
 
 
@@ -68,7 +68,7 @@ def test_a_full_disk_that_holds_everything(tmp_path: Path, spark: object, monkey
             return write(*args, **options)
 
         with monkeypatch.context() as patch, pytest.raises(RunError) as failed:
-            patch.setattr(execute, "write", fill_and_write)
+            patch.setattr(outputs, "write", fill_and_write)
             books.run()
         problem = failed.value.problem
         assert problem.type == "WriteFailed" and "warehouse/ledger could not be written" in problem.message
@@ -113,7 +113,7 @@ def test_an_interrupted_run_that_the_store_cannot_record(active: Books, tmp_path
         assert active.newest().status == "cancelled"
 
 
-def test_a_read_only_workspace_can_be_looked_at(books: Books, tally: Tally) -> None:  # noqa: F811
+def test_a_read_only_workspace_can_be_looked_at(books: Books, tally: Tally) -> None:
     tally(books, "activate", "close")
     tally(books, "period", "2026-02", "--close")
     before = (books.root / ".tallybook" / "store.sqlite3").read_bytes()
@@ -137,7 +137,7 @@ def test_a_read_only_workspace_can_be_looked_at(books: Books, tally: Tally) -> N
     assert (books.root / ".tallybook" / "store.sqlite3").read_bytes() == before
 
 
-def test_a_read_only_workspace_that_never_had_a_store(books: Books, tally: Tally) -> None:  # noqa: F811
+def test_a_read_only_workspace_that_never_had_a_store(books: Books, tally: Tally) -> None:
     with read_only(books.root):
         assert tally(books, "runs").out == "no runs\n"
         assert tally(books, "plan", "close", "--period", "2026-01").code == 0

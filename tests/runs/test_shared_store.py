@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from sqlalchemy.engine import URL
+from tests.kit.commands import Tally
 from tests.kit.workspaces import JANUARY, AtStep, Books, delta_rows
-from tests.runs.test_commands import Tally, tally  # noqa: F401  # a fixture
 
 from tallybook.errors import RunError
 from tallybook.store.store import Store
@@ -32,7 +32,7 @@ def shared(tmp_path: Path, new_database: Callable[[], URL]) -> Callable[[str, st
     return make
 
 
-def test_each_workspace_has_its_own_state(shared: Callable[[str, str], Books], tally: Tally) -> None:  # noqa: F811
+def test_each_workspace_has_its_own_state(shared: Callable[[str, str], Books], tally: Tally) -> None:
     ours, theirs = shared("ours", "ours"), shared("theirs", "theirs")
     theirs.edit("sales.yaml", "{name: region,", "{name: area,")
     theirs.edit("close.yaml", "region", "area")
@@ -47,7 +47,7 @@ def test_each_workspace_has_its_own_state(shared: Callable[[str, str], Books], t
 
 def test_a_clone_is_the_same_workspace_and_another_of_that_name_is_refused(
     shared: Callable[[str, str], Books],
-    tally: Tally,  # noqa: F811
+    tally: Tally,
     tmp_path: Path,
 ) -> None:
     first = shared("first", "close")
@@ -71,7 +71,7 @@ def test_a_clone_is_the_same_workspace_and_another_of_that_name_is_refused(
 
 def test_a_workspace_is_renamed(
     shared: Callable[[str, str], Books],
-    tally: Tally,  # noqa: F811
+    tally: Tally,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     books = shared("books", "close")
@@ -96,7 +96,7 @@ def test_a_workspace_is_renamed(
 
 def test_settings_with_a_mistake_do_not_lead_to_another_workspace(
     shared: Callable[[str, str], Books],
-    tally: Tally,  # noqa: F811
+    tally: Tally,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     books = shared("books", "close")
@@ -107,7 +107,7 @@ def test_settings_with_a_mistake_do_not_lead_to_another_workspace(
     assert said.code == 1 and said.err.startswith("tallybook.yaml:")
 
 
-def test_a_file_that_two_workspaces_share_belongs_to_neither(tmp_path: Path, tally: Tally) -> None:  # noqa: F811
+def test_a_file_that_two_workspaces_share_belongs_to_neither(tmp_path: Path, tally: Tally) -> None:
     """Each path begins with the folder of its workspace, and leads out of it."""
     (tmp_path / "shared").mkdir()
     for name, store in (("ours", "sqlite:///../shared/store.db"), ("theirs", "sqlite:///link/store.db")):
@@ -123,7 +123,7 @@ def test_a_file_that_two_workspaces_share_belongs_to_neither(tmp_path: Path, tal
 
 def test_workspaces_that_write_to_one_place_notice_each_other(
     shared: Callable[[str, str], Books],
-    tally: Tally,  # noqa: F811
+    tally: Tally,
     tmp_path: Path,
     spark: SparkSession,
 ) -> None:
@@ -165,7 +165,7 @@ def test_workspaces_that_write_to_one_place_notice_each_other(
     ],
     ids=["empty", "blank", "escape", "line-break", "reversed", "long", "list"],
 )
-def test_names_that_are_not_possible(books: Books, tally: Tally, name: str, said: str) -> None:  # noqa: F811
+def test_names_that_are_not_possible(books: Books, tally: Tally, name: str, said: str) -> None:
     books.edit("tallybook.yaml", "name: tiny", f"name: {name}")
     for command in ("validate", "runs", "apply"):
         shown = tally(books, command)

@@ -13,16 +13,16 @@ from tests.kit.workspaces import JANUARY, Books
 _ENDLESS = """
 import sys
 from tallybook.cli.main import main
-from tallybook.runs import execute
+from tallybook.runs import outputs
 
-real = execute.write
+real = outputs.write
 
 def endless(spark, frame, location, **options):
     print("writing", flush=True)
     many = spark.range(10**12).withColumnRenamed("id", "many")
     return real(spark, frame.crossJoin(many).drop("many"), location, **options)
 
-execute.write = endless
+outputs.write = endless
 sys.exit(main(["run", "close", "--period", "2026-01", "--workspace", sys.argv[1]]))
 """
 

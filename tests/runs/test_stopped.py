@@ -19,8 +19,8 @@ from tests.runs.forks import SECONDS, Forks, Job
 
 from tallybook.errors import RunError
 from tallybook.model.run import Run
+from tallybook.store.active import DEAD_AFTER
 from tallybook.store.database import now
-from tallybook.store.owner import DEAD_AFTER
 from tallybook.store.tables import RUNS
 
 STOPPED = "SIGSTOP for longer than the heartbeat allows, then SIGCONT"

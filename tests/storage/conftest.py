@@ -1,4 +1,4 @@
-"""Fixtures that make locations and tables, read rows, and return the problem of a failed read."""
+"""Fixtures that make locations and tables, read and write rows, and return the problem of a failed read."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from tallybook.model.datasource import FileOptions, FileSource
 from tallybook.model.location import Location
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import parse_raised
-from tallybook.storage import diagnose, read_all
-from tallybook.storage.damage import failed_read
-from tallybook.storage.diagnose import diagnose_file
+from tallybook.storage import Written, diagnose, read_all, write
+from tallybook.storage.diagnose import diagnose_file, failed_read
 from tallybook.storage.failure import is_csv_fault
 
 
@@ -86,6 +85,17 @@ def refused(spark, rows):
         return diagnose(spark, raised, [(location, table)])
 
     return problem
+
+
+@pytest.fixture
+def save(spark, run_id):
+    """`save(rows, location, mode="append", run="run-2")`: writes rows as an output of a run."""
+
+    def write_rows(rows, location, mode="overwrite", run="run-1", seq=5, schema="id bigint") -> Written:
+        frame = spark.createDataFrame(rows, schema)
+        return write(spark, frame, location, mode=mode, run_id=run_id(run), seq=seq)
+
+    return write_rows
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def s3() -> Iterator[ThreadingHTTPServer]:
 
     signatures: list[str] = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.signatures = signatures  # type: ignore[attr-defined]
+    server.signatures = signatures  # type: ignore[attr-defined]  # for the handler
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server
     server.shutdown()

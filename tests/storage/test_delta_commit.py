@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from tests.storage.kit import refusal
 
-from tallybook.errors import RunError
-from tallybook.storage import Written, write
+from tallybook.model.datasource import FileOptions, FileSource
+from tallybook.model.location import Location
 from tallybook.storage.formats import delta_commit
+from tallybook.storage.formats.delta_log import ADDED_ROWS
 
 SCHEMA = "id bigint, amount decimal(18,6), note string, day date, at timestamp, paid boolean"
-
-
-@pytest.fixture
-def save(spark, run_id):
-    def save(rows, location, mode="overwrite", run="run-1", seq=5, schema="id bigint") -> Written:
-        frame = spark.createDataFrame(rows, schema)
-        return write(spark, frame, location, mode=mode, run_id=run_id(run), seq=seq)
-
-    return save
-
-
-def refusal(save, *arguments, **options) -> str:
-    with pytest.raises(RunError) as caught:
-        save(*arguments, **options)
-    assert caught.value.problem.type == "WriteFailed"
-    return caught.value.problem.message
 
 
 def test_round_trip(save, rows, locate, table, tmp_path):
@@ -152,3 +139,28 @@ def test_names_the_log_would_not_be_found_by_are_refused_before_anything_is_writ
     message = refusal(save, [(1,)], locate("delta", tmp_path / name / "t"))
     assert f"'{misread}' in its path" in message
     assert list(tmp_path.iterdir()) == []
+
+
+def committed_by(path: Path, run_id: str, seq: int = 5) -> None:
+    facts = {delta_commit._RUN: run_id, delta_commit._OPERATION: seq, ADDED_ROWS: 1}
+    properties = CommitProperties(custom_metadata=facts, app_transactions=[Transaction(run_id, seq)])
+    write_deltalake(path, pa.table({"id": [run_id]}), mode="overwrite", commit_properties=properties)
+
+
+@pytest.mark.parametrize("mine", [0, 1, 4])
+@pytest.mark.parametrize("later", [0, 3])
+def test_commits_of_others_do_not_shift_the_version(tmp_path: Path, mine: int, later: int) -> None:
+    path = tmp_path / "t"
+    for number in range(mine):
+        committed_by(path, f"before-{number}")
+    committed_by(path, "mine", seq=5)
+    for number in range(later):
+        committed_by(path, f"between-{number}")
+    loaded = DeltaTable(path)
+    for number in range(4):
+        committed_by(path, f"after-{number}")
+    location = Location(FileSource(id="w", type="delta", options=FileOptions(path_prefix=".")), str(path))
+    written = delta_commit._committed(location, loaded, ("id",), "mine", 5)
+    assert written is not None and written.version == mine
+    assert DeltaTable(path, version=written.version).to_pyarrow_table().to_pylist() == [{"id": "mine"}]
+    assert delta_commit._committed(location, loaded, ("id",), "mine", 6) is None

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
+from tests.storage.kit import refusal
 
-from tallybook.errors import RunError
-from tallybook.storage import Written, write
+from tallybook.storage import write
 from tallybook.storage.publish import locked
 
 SCHEMA = "id bigint, amount decimal(28,10), note string, day date, at timestamp, paid boolean"
@@ -24,22 +24,6 @@ ROWS = [
     (2, Decimal("123456789012345678.1234567891"), "two\nlines é", dt.date(1, 1, 1), dt.datetime(1999, 1, 1), False),
     (3, None, None, None, None, None),
 ]  # fmt: skip
-
-
-@pytest.fixture
-def save(spark, run_id):
-    def save(rows, location, mode="overwrite", run="run-1", seq=5, schema="id bigint") -> Written:
-        frame = spark.createDataFrame(rows, schema)
-        return write(spark, frame, location, mode=mode, run_id=run_id(run), seq=seq)
-
-    return save
-
-
-def refusal(save, *arguments, **options) -> str:
-    with pytest.raises(RunError) as caught:
-        save(*arguments, **options)
-    assert caught.value.problem.type == "WriteFailed"
-    return caught.value.problem.message
 
 
 @pytest.mark.parametrize("format", ["parquet", "orc", "csv", "json"])

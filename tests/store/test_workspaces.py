@@ -16,8 +16,7 @@ from tests.store.kit import record, record_all
 from tallybook.errors import RunError, StoreError
 from tallybook.model.run import Snapshot
 from tallybook.project.recorded import content_hash
-from tallybook.store.schema import _migrate
-from tallybook.store.store import Store
+from tallybook.store.store import Store, _migrate
 from tallybook.store.tables import metadata
 from tallybook.store.workspaces import WorkspaceRef
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from tallybook.documents.base import Document, json_value
 from tallybook.documents.problems import Problems, listed
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from tallybook.runs.history import RunDetails, RunList
     from tallybook.runs.replay import OutputComparison, Replay
     from tallybook.runs.runner import RunResult
+
+
+def _rows(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    return tuple({name: json_value(value) for name, value in row.items()} for row in rows)
+
+
+_Rows = Annotated[tuple[dict[str, Any], ...], BeforeValidator(_rows)]
 
 
 class RunDocument(Document):
@@ -125,22 +132,14 @@ class ComparedOutput(Document):
     """True if every cell is the same; null if they could not be compared."""
     unknown: str | None
     """Why they could not be compared."""
-    only_then: tuple[dict[str, Any], ...]
+    only_then: _Rows
     """The first rows that only the run wrote."""
-    only_now: tuple[dict[str, Any], ...]
+    only_now: _Rows
     """The first rows that only the replay wrote."""
 
     @classmethod
     def of(cls, output: OutputComparison) -> ComparedOutput:
-        return cls(
-            seq=output.seq,
-            location=output.location,
-            rows=output.rows,
-            identical=output.identical,
-            unknown=output.unknown,
-            only_then=_rows(output.only_then),
-            only_now=_rows(output.only_now),
-        )
+        return cls.model_validate(output, from_attributes=True)
 
 
 class ReplayDocument(Document):
@@ -164,7 +163,3 @@ class ReplayDocument(Document):
             changed_inputs=tuple(replay.changed_inputs),
             outputs=tuple(map(ComparedOutput.of, replay.outputs)),
         )
-
-
-def _rows(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
-    return tuple({name: json_value(value) for name, value in row.items()} for row in rows)

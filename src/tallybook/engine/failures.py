@@ -23,8 +23,7 @@ from tallybook.operations.flow import live_columns
 from tallybook.operations.schema import SourceTable
 from tallybook.rows.raising import parse_raised
 from tallybook.rows.system import select_columns
-from tallybook.storage.damage import failed_read
-from tallybook.storage.diagnose import diagnose, diagnose_file
+from tallybook.storage.diagnose import diagnose, diagnose_file, failed_read
 from tallybook.storage.failure import (
     SPARK_ERRORS,
     causes,

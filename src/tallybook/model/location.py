@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
-from tallybook.model.datasource import CatalogSource, DatabaseSource, FileSource
+from pydantic import TypeAdapter
+
+from tallybook.model.datasource import CatalogSource, DatabaseSource, DataSource, FileSource
+from tallybook.model.state import Json
+
+_DATASOURCE: TypeAdapter[DataSource] = TypeAdapter(DataSource)
 
 
 def is_hidden(name: str) -> bool:
@@ -44,3 +49,26 @@ class Location:
     def __str__(self) -> str:
         pinned = f" at version {self.version}" if self.version not in (None, ABSENT) else ""
         return f"{self.source.type} {self.target}{pinned}"
+
+    @property
+    def local_path(self) -> str | None:
+        """The path on this machine's file system; None for any other url."""
+        return local_target(self.target)
+
+    def to_json(self) -> Json:
+        """Returns the location as the store keeps it. Datasources contain references to secrets, never secrets."""
+        return {
+            "source": self.source.model_dump(mode="json", by_alias=True),
+            "target": self.target,
+            "period": self.period,
+            "resolver": self.resolver,
+            "rule": self.rule,
+            "on_missing": self.on_missing,
+            "version": self.version,
+        }
+
+    @classmethod
+    def from_json(cls, body: Json) -> Location:
+        """Returns the location that `to_json` wrote."""
+        source = _DATASOURCE.validate_python(body["source"], strict=False)
+        return cls(source, *(body[key] for key in ("target", "period", "resolver", "rule", "on_missing", "version")))

@@ -24,8 +24,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tallybook.errors import did_you_mean, fail
 from tallybook.model.base import Entity, Id, NonEmpty, Text, as_text
-from tallybook.model.fiscal import UNITS, FiscalYear, NamedBy
-from tallybook.model.level import Level, could_be_same, unusable_identifier
+from tallybook.model.level import UNITS, FiscalYear, Level, NamedBy, could_be_same, unusable_identifier
 
 PeriodStatus = Literal["open", "closed", "locked"]
 _EXAMPLE_DAY = date(2026, 1, 1)

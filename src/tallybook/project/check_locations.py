@@ -12,7 +12,7 @@ from tallybook.model.datasource import DataSource
 from tallybook.project.check_result import CheckResult
 from tallybook.project.entities import DocumentPart
 from tallybook.resolve.check import check_rule
-from tallybook.resolve.match import when_scope
+from tallybook.resolve.resolve import when_scope
 from tallybook.source import SourceText
 
 

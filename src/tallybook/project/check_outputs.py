@@ -15,9 +15,9 @@ from tallybook.project.check_result import CheckResult
 from tallybook.project.dataset_versions import DatasetVersions, registered_dataset
 from tallybook.project.entities import DocumentPart
 from tallybook.project.load import ProjectEntry
-from tallybook.resolve.destination import path_to_write, table_to_write
 from tallybook.resolve.overlap import Area, area_of
 from tallybook.resolve.render import check_template, symbolic
+from tallybook.resolve.targets import path_to_write, table_to_write
 
 
 def index_of(entry: ProjectEntry, seq: int) -> int:

@@ -15,7 +15,7 @@ from tallybook.project.bind import BoundProject, bind_project
 from tallybook.project.check_outputs import check_outputs, index_of, with_registered
 from tallybook.project.check_result import CheckResult
 from tallybook.project.load import ProjectEntry
-from tallybook.resolve.match import pick_resolver
+from tallybook.resolve.resolve import pick_resolver
 from tallybook.source import SourceText, path_text
 
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from tallybook.model.base import Entity
 from tallybook.model.dataset import Dataset
 from tallybook.model.state import Definition, Json, Kind, ProjectState, Registration, canonical_json
+from tallybook.project.changes import describe_changes
 from tallybook.project.dataset_versions import DatasetVersions
 
 Key = tuple[Kind, str]
@@ -38,8 +39,17 @@ class NewVersion:
     id: str
     version: int
     body: Json
-    words: tuple[str, ...]
-    is_new: bool
+    before: Json | None = None
+    """The version that came from a file before; None if there is none."""
+
+    @property
+    def is_new(self) -> bool:
+        return self.before is None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The changes in words. They are computed only when they are shown."""
+        return tuple(describe_changes(self.kind, self.before, self.body))
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,11 @@ class Changes:
     def state(self, project_id: str) -> ProjectState | None:
         """The state of a project after the changes; None when its file could not be read and never was."""
         return next((state for state in self.states if state.project_id == project_id), None)
+
+    def latest(self, kind: Kind) -> dict[str, int]:
+        """Returns the number of the newest version of every definition of a kind, by id, after the changes."""
+        recorded = {id: version for (of, id), version in self.recorded.latest.items() if of == kind}
+        return recorded | {new.id: new.version for new in self.versions if new.kind == kind}
 
     @cached_property
     def datasets(self) -> DatasetVersions:

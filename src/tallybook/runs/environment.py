@@ -16,8 +16,8 @@ from tallybook.project.files import SETTINGS_FILE
 from tallybook.project.load import Definitions, find_root
 from tallybook.project.recorded import content_hash
 from tallybook.project.versions import bodies
+from tallybook.store.database import URL_VARIABLE, store_url
 from tallybook.store.store import Store
-from tallybook.store.url import URL_VARIABLE, store_url
 from tallybook.store.workspaces import WorkspaceRef
 
 if TYPE_CHECKING:

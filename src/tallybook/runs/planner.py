@@ -1,19 +1,29 @@
-"""Makes the plan of a run from a bound project: resolves every location, writes nothing."""
+"""Makes the plan of a run from a bound project: finds where it reads tables and writes outputs. It writes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from datetime import datetime
+from pathlib import Path, PurePosixPath
 
 from tallybook.engine.plan import Plan, RunContext, make_plan
-from tallybook.model.period import Calendar, uncovered_days
+from tallybook.model.dataset import Dataset
+from tallybook.model.datasource import DEFAULT_FORMAT, DataSource, FileOptions, FileSource
+from tallybook.model.location import Location
+from tallybook.model.period import Calendar, Period, uncovered_days
+from tallybook.model.resolver import Resolver
 from tallybook.model.state import Registration
+from tallybook.operations.publication import Publication
+from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import BoundProject
 from tallybook.project.load import Definitions
+from tallybook.resolve.render import render
+from tallybook.resolve.resolve import pick_resolver, resolve
+from tallybook.resolve.targets import path_to_write, sandbox_path, table_to_write, usable_source
 from tallybook.runs.destinations import check_destinations
-from tallybook.runs.locations import Locations, registered_locations
 from tallybook.runs.prepare import calendar_of
+from tallybook.storage.inputs import current_version
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,11 @@ class Planner:
         """Returns the plan of a run. Raises RunError if an output may not write to its destination."""
         locations = self._locations(bound, context, self.sandbox if sandbox else None)
         plan = make_plan(bound, context, locations.of_table, locations.of_output)
-        destinations = {output.seq: locations.destination(output, plan.input) for output in plan.outputs}
+        destinations = (
+            {output.seq: locations.destination(output, plan.input) for output in plan.outputs}
+            if sandbox
+            else plan.destinations
+        )
         check_destinations(plan, destinations, sandbox=sandbox)
         return replace(plan, warnings=tuple(_missing_parts(plan, self.calendar)))
 
@@ -66,3 +80,76 @@ def _missing_parts(plan: Plan, calendar: Calendar) -> Iterator[str]:
                 f"calendar '{calendar.id}' has no {parts[0].level} for {days} of {whole.level} {whole.identifier}, "
                 f"so no rows of {source} are read for these days"
             )
+
+
+@dataclass(frozen=True)
+class Locations:
+    """Finds locations for one period of one workspace."""
+
+    root: Path
+    period: Period
+    calendar: Calendar
+    resolvers: Mapping[str, Resolver]
+    overrides: Mapping[str, str]
+    datasources: Mapping[str, DataSource]
+    registered: Mapping[tuple[str, int], Location]
+    """Where the rows of registered dataset versions stay readable, by dataset id and version."""
+    timestamp: datetime
+    """The run's, which the `when` of a rule can read."""
+    project: str = ""
+    sandbox: Path | None = None
+    """The folder that takes the outputs of a draft instead of their destinations."""
+
+    def of_table(self, source: SourceTable) -> tuple[Location, ...]:
+        """Returns the locations of a table's rows; Delta tables at their current version, so that a replay reads the
+        same."""
+        dataset = source.dataset
+        kept = self.registered.get((dataset.id, dataset.version))
+        if kept is not None:
+            return (kept,)
+        locations = resolve(
+            source.table.name,
+            dataset.id,
+            self.period,
+            calendar=self.calendar,
+            resolver=self.resolver_of(dataset),
+            datasources=self.datasources,
+            timestamp=self.timestamp,
+            root=self.root,
+        )
+        return tuple(replace(location, version=current_version(location)) for location in locations)
+
+    def resolver_of(self, dataset: Dataset) -> Resolver:
+        return pick_resolver(dataset.id, dataset.resolver_id, self.overrides, self.resolvers)
+
+    def of_output(self, output: Publication, input: SourceTable) -> Location:
+        """Returns where a run writes an output: its destination, or a path in the sandbox."""
+        destination = self.destination(output, input)
+        if self.sandbox is None:
+            return destination
+        source = destination.source
+        if source.path_prefix is None:
+            source = FileSource(id=source.id, type=DEFAULT_FORMAT, options=FileOptions(path_prefix="."))
+        name = f"{output.seq}-{PurePosixPath(destination.target).name}"
+        path = sandbox_path(self.sandbox, self.root, self.project, self.period.identifier, name)
+        return Location(source, path)
+
+    def destination(self, output: Publication, input: SourceTable) -> Location:
+        """Returns where an output of an active project is written."""
+        destination = output.destination
+
+        def rendered(template: str) -> str:
+            return render(template, self.period, input.table.name, input.dataset.id)
+
+        if destination.location is None:
+            assert destination.datasource_id is not None and destination.table is not None
+            source = usable_source(destination.datasource_id, self.datasources, self.root)
+            table = rendered(destination.table)
+            return Location(source, table_to_write(source, table, self.root))
+        path = rendered(destination.location.path)
+        return Location(destination.location.source(path), path_to_write(path, self.root))
+
+
+def registered_locations(registrations: Iterable[Registration]) -> dict[tuple[str, int], Location]:
+    """Returns where the rows of registered dataset versions stay readable, by dataset id and version."""
+    return {(entry.dataset_id, entry.version): Location.from_json(entry.reads) for entry in registrations}

@@ -1,5 +1,6 @@
-"""Checks a project and binds it to the dataset versions that a run uses: recorded versions and, for an active project,
-the pinned version of its input. It is bound once; the checker takes the bound project.
+"""Prepares a project to run or be activated: checks it, records the files, and binds it to recorded dataset versions.
+
+An active project reads the pinned version of its input. A project is bound once; the checker takes the bound project.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from tallybook.errors import Problem, ValidationError, did_you_mean
 from tallybook.model.period import Calendar
+from tallybook.model.state import ProjectState
 from tallybook.operations.flow import publications
 from tallybook.project.bind import BoundProject, bind_project, pair_problems
 from tallybook.project.check import check
@@ -16,6 +18,7 @@ from tallybook.project.check_result import CheckResult
 from tallybook.project.load import Definitions, ProjectEntry
 from tallybook.project.recorded import Changes, Recorded
 from tallybook.project.versions import changes
+from tallybook.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -103,3 +106,30 @@ def _explained(checked: CheckResult, problem: Problem) -> Problem:
     ]
     hint = f"it is registered by {' or '.join(makers)}, once that project is active" if makers else problem.hint
     return replace(problem, hint=hint)
+
+
+def apply(store: Store, checked: CheckResult) -> Changes:
+    """Records every file and returns the changes. Raises ValidationError if a definition other than a project is wrong:
+    projects may be unfinished."""
+    wrong = [problem for problem in checked.problems if problem.project is None]
+    if wrong:
+        raise ValidationError(wrong)
+
+    def decide(recorded: Recorded) -> Changes:
+        return changes(recorded, checked.definitions)
+
+    return store.save(decide)
+
+
+def activate(store: Store, definitions: Definitions, project_id: str) -> ProjectState:
+    """Records the files and activates a valid project, pinned to the newest version of its input dataset."""
+    prepared = prepare(definitions, store.recorded(), project_id, pinned=False)
+    saved = apply(store, prepared.checked)
+    prepared.check_valid()
+    bound = prepared.after(saved).fitting()
+    assert bound.input is not None, "a project without problems has its input"
+    state = saved.state(project_id)
+    assert state is not None, "recording gives every project a state"
+    if state.status == "inactive":
+        store.redraft(project_id)
+    return store.activate(project_id, state.version, bound.input.dataset.version)

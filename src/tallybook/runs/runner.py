@@ -10,22 +10,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tallybook.engine.events import Observer, Warned
+from tallybook.engine.execute import execute
 from tallybook.engine.plan import Plan, RunContext
+from tallybook.engine.session import log_file
+from tallybook.engine.tables import LocatedTables
 from tallybook.errors import RunError, fail
 from tallybook.model.period import Calendar
 from tallybook.model.run import OperationResult, OutputResult, Run, Snapshot
 from tallybook.project.lifecycle import check_project_runs
 from tallybook.project.load import Definitions, ProjectEntry
 from tallybook.project.recorded import Changes
-from tallybook.runs.appended import EarlierAppends, append_outputs, earlier_appends, written_outputs
-from tallybook.runs.apply import apply
-from tallybook.runs.execute import execute_run
+from tallybook.runs.outputs import RunSink
 from tallybook.runs.planner import Planner
-from tallybook.runs.prepare import calendar_of, prepare
+from tallybook.runs.prepare import apply, calendar_of, prepare
 from tallybook.runs.recorder import Recorder, recording_outcome
-from tallybook.runs.run_guard import check_may_run
-from tallybook.runs.snapshot import calendar_then, changed_inputs, plan_again, take_snapshot
+from tallybook.runs.run_guard import (
+    EarlierAppends,
+    append_outputs,
+    check_may_run,
+    earlier_appends,
+    refuse_superseded,
+)
+from tallybook.runs.snapshot import PlannedInputs, calendar_then, changed_inputs, plan_again, take_snapshot
 from tallybook.storage.inputs import fingerprint
+from tallybook.store.active import beating
 from tallybook.store.store import Store
 
 if TYPE_CHECKING:
@@ -101,10 +109,11 @@ class Runner:
         with recording_outcome(self.store, run):
             context = RunContext(run.id, period, run.as_of, run.run_timestamp, run.id_epoch_ms)
             plan = planner.plan(bound, context, sandbox=run.sandbox)
-            started = self.store.start_run(run, self._snapshot(plan, entry, earlier))
+            snapshot = self._snapshot(plan, entry, prepared.changes, earlier)
+            started = self.store.start_run(run, snapshot)
         names_version = entry.head.input_dataset_version is not None
         warnings = [*plan.warnings, *([] if names_version else superseded_input(plan, prepared.changes))]
-        return self._execute(started, plan, calendar, earlier, warnings)
+        return self._execute(started, snapshot, plan, calendar, earlier, warnings)
 
     def retry(self, run_id: str, *, reopen_reason: str | None = None, again: bool = False) -> RunResult:
         """Runs the snapshot of a failed or cancelled run again, except the outputs that it finished.
@@ -126,7 +135,7 @@ class Runner:
             snapshot = self.store.snapshot(run_id)
             plan = plan_again(run, snapshot, self.store)
             calendar = calendar_then(snapshot, calendar)
-        return self._execute(run, plan, calendar, earlier)
+        return self._execute(run, snapshot, plan, calendar, earlier)
 
     def _appended_since(self, run: Run) -> EarlierAppends:
         """Returns what other runs have appended since the run began, if the run still has to append."""
@@ -146,31 +155,54 @@ class Runner:
                 hint=f"start a new run: `tallybook run {run.project_id} --period {run.period}`",
             )
 
-    def _snapshot(self, plan: Plan, entry: ProjectEntry, earlier: EarlierAppends) -> Snapshot:
+    def _snapshot(self, plan: Plan, entry: ProjectEntry, changes: Changes, earlier: EarlierAppends) -> Snapshot:
         project = entry.project
         assert project is not None, "a valid project is whole"
-        versions = {definition.id: definition.version for definition in self.store.all_latest("resolver")}
         engine = f"tallybook {version('tallybook')}, pyspark {version('pyspark')}"
         calendar = calendar_of(self.definitions)
         taken = take_snapshot(
-            plan, project, calendar, versions, engine, lambda location: fingerprint(self.session(), location)
+            plan,
+            project,
+            calendar,
+            changes.latest("resolver"),
+            engine,
+            lambda location: fingerprint(self.session(), location),
         )
         return taken.model_copy(update={"appended_before": earlier.runs})
 
     def _execute(
-        self, run: Run, plan: Plan, calendar: Calendar, earlier: EarlierAppends, warnings: Sequence[str] = ()
+        self,
+        run: Run,
+        snapshot: Snapshot,
+        plan: Plan,
+        calendar: Calendar,
+        earlier: EarlierAppends,
+        warnings: Sequence[str] = (),
     ) -> RunResult:
-        with recording_outcome(self.store, run):
-            spark = self.session()
+        """Executes every step of a plan. Afterwards the run is completed, failed or cancelled."""
+        log: str | None = None
         recorder = Recorder(self.store, run)
-        again = [f"appends once more: {earlier.problem.message}"] if earlier.problem is not None else []
-        observers: tuple[Observer, ...] = (recorder, *self.observers)
-        for warning in (*again, *warnings):
-            for observer in observers:
-                observer(Warned(warning))
-        frame = execute_run(recorder, spark, plan, calendar, self.observers, earlier.rivals)
+        with recording_outcome(self.store, run, lambda: log):
+            spark = self.session()
+            log = _log(spark)  # asked first: a Spark that has died cannot be asked
+            again = [f"appends once more: {earlier.problem.message}"] if earlier.problem is not None else []
+            observers: tuple[Observer, ...] = (recorder, *self.observers)
+            for warning in (*again, *warnings):
+                for observer in observers:
+                    observer(Warned(warning))
+            inputs = PlannedInputs(spark, snapshot)
+            tables = LocatedTables.of(spark, plan, calendar)
+            sink = RunSink(self.store, spark, run, plan, inputs, earlier.rivals)
+            with beating(self.store, run), inputs.explaining(), recorder.attributing_bugs():
+                frame = execute(spark, plan, tables, sink, observers)
+            self.store.complete_run(run)
         operations = self.store.operation_results(run.id)
         return RunResult(self.store.run(run.id), plan, operations, recorder.outputs, recorder.warnings, frame)
+
+
+def _log(spark: SparkSession) -> str | None:
+    log = log_file(spark)
+    return str(log) if log else None
 
 
 def superseded_input(plan: Plan, changes: Changes) -> Iterator[str]:
@@ -183,20 +215,3 @@ def superseded_input(plan: Plan, changes: Changes) -> Iterator[str]:
             f"the input is version {dataset.version} of '{dataset.id}', version {newest} is registered; "
             f"`tallybook activate {plan.project_id}` pins the newest"
         )
-
-
-def refuse_superseded(store: Store, run: Run) -> None:
-    """Refuses a retry if a later run has written: old rows must not replace newer ones, or be mixed with them."""
-    if run.status == "completed":
-        return
-    for other in store.runs(project_id=run.project_id, period=run.period):
-        if other.claim <= run.claim or other.sandbox != run.sandbox:
-            continue
-        written = [seq for seq, visible in written_outputs(store, other).items() if visible]
-        if other.status == "completed" or written:
-            done = "has completed" if other.status == "completed" else f"has written output {written[-1]}"
-            raise fail(
-                "RunSuperseded",
-                f"run {run.id} cannot be retried: run {other.id} of the same project and period {done} since",
-                hint=f"start a new run: `tallybook run {run.project_id} --period {run.period}`",
-            )

@@ -15,8 +15,8 @@ from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
 from tallybook.model.resolver import ANY_LEVEL, Resolver
 from tallybook.operations.schema import SourceTable
-from tallybook.resolve.locate import path_target
-from tallybook.runs.locations import Locations
+from tallybook.resolve.targets import path_target
+from tallybook.runs.planner import Locations
 from tallybook.scenarios.load import Case
 from tallybook.scenarios.model import FileRows, Row
 from tallybook.scenarios.values import read_given

@@ -17,10 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from tallybook.errors import fail
 from tallybook.model.location import Location
 from tallybook.storage.files import escape_pattern
-from tallybook.storage.output import Guard, Output
-from tallybook.storage.ownership import foreign_files, in_the_way
+from tallybook.storage.output import Guard, Output, foreign_files, in_the_way
 from tallybook.storage.publish import clear, link_into, locked, publish, remove, sibling
-from tallybook.storage.scan import local_path
 from tallybook.storage.stage import Written, columns_text, stage
 
 if TYPE_CHECKING:
@@ -70,7 +68,7 @@ def _refuse_rivals(target: Path, guard: Guard) -> None:
 
 
 def _target(location: Location) -> Path:
-    local = local_path(location)
+    local = location.local_path
     if local is None:
         raise fail(
             "WriteFailed",

@@ -14,7 +14,6 @@ from tallybook.errors import fail
 from tallybook.model.datasource import FileOptions
 from tallybook.model.location import Location
 from tallybook.storage.failure import error_condition
-from tallybook.storage.scan import local_path
 
 GLOB = frozenset("\\[]{}*?")
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
@@ -75,7 +74,7 @@ def literal_and_pattern(location: Location) -> tuple[str, str]:
     A path that exists under its exact name is literal. So a workspace may be in `Budget [final]`, and a rule in it may
     still use `*.csv`.
     """
-    local = local_path(location)
+    local = location.local_path
     if local is None:
         return "", location.target
     path = Path(local)

@@ -19,7 +19,6 @@ from tallybook.errors import fail
 from tallybook.model.location import Location, is_hidden
 from tallybook.storage.credentials import reader
 from tallybook.storage.files import GLOB, is_pattern, list_files, literal_and_pattern, path_of, reader_path
-from tallybook.storage.scan import local_path
 
 _SHOWN = 5
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
@@ -28,7 +27,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 def local_files(location: Location) -> list[Path] | None:
     """Returns the data files of a location, sorted; None if it is a pattern or not on this machine's file system."""
-    local = local_path(location)
+    local = location.local_path
     if local is None or is_pattern(location) or not os.path.exists(local):  # noqa: PTH110  # never raises
         return None
     path = Path(local)
@@ -53,13 +52,13 @@ def check_layout(spark: SparkSession, location: Location) -> None:
     folder names."""
     files = local_files(location)
     if files is not None:
-        root = Path(local_path(location) or "")
+        root = Path(location.local_path or "")
         _check_colons(files)
         below = [file.relative_to(root).parts for file in files]
     else:
         depth = len(_root(location))
         urls = visible(location, list_files(reader(spark, location), reader_path(location)))
-        for url in urls if local_path(location) is not None else ():
+        for url in urls if location.local_path is not None else ():
             _refuse_pipe(Path(path_of(url)))
         below = [_parts(url)[depth:] for url in urls]
     layouts = {parts: tuple(_column(folder) for folder in parts[:-1]) for parts in below}

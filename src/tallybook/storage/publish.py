@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tallybook.storage.ownership import OUTPUT_NAME, is_own_file
+from tallybook.storage.output import OUTPUT_NAME, is_own_file
 
 _AT_FDCWD = -100
 _EXCHANGE = 2

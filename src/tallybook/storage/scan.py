@@ -13,7 +13,6 @@ from pyspark.sql import types as T
 from tallybook.expressions.compile import column_named
 from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, VALIDITY_COLUMNS, ColumnType
 from tallybook.model.dataset import Table
-from tallybook.model.location import Location, local_target
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import raising_sql
@@ -88,11 +87,6 @@ class Scan:
 def quoted(name: str) -> Column:
     """Returns a column by its exact name, with any characters in it."""
     return column_named(name)
-
-
-def local_path(location: Location) -> str | None:
-    """Returns the path of a location on this machine's file system; None for any other url."""
-    return local_target(location.target)
 
 
 def positioned(

@@ -10,7 +10,6 @@ from tallybook.errors import ProblemError, fail
 from tallybook.model.location import Location
 from tallybook.storage.formats import Ability, format_of
 from tallybook.storage.output import UNGUARDED, Guard, Output, WriteMode
-from tallybook.storage.scan import local_path
 from tallybook.storage.stage import Written
 
 
@@ -38,7 +37,7 @@ def check_destination(location: Location, *, mode: WriteMode, run_id: str, seq: 
     nothing."""
     format = format_of(location)
     format.require(Ability.WRITE, location)
-    local = local_path(location)
+    local = location.local_path
     if local is not None and os.path.realpath(local) != os.path.normpath(local):
         raise fail(
             "WriteFailed",

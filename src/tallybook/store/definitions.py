@@ -1,4 +1,4 @@
-"""Versions of definitions. A recorded version never changes."""
+"""Versions of definitions, from files and from runs. A recorded version never changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from tallybook.model.state import Definition, Json, Kind
+from tallybook.model.state import Definition, Json, Kind, Registration
 from tallybook.project.recorded import content_hash, without_version
 from tallybook.store.database import Database, now
 from tallybook.store.tables import DEFINITIONS, REGISTRATIONS
@@ -20,7 +20,7 @@ _FROM_FILES = ~sa.exists().where(
 
 
 class DefinitionVersions(Database):
-    """Reads the recorded versions of definitions."""
+    """Reads the recorded versions of definitions, and the registrations of those that come from an output of a run."""
 
     def definition(self, kind: Kind, id: str, version: int) -> Definition | None:
         """Returns one version; None if it does not exist."""
@@ -80,6 +80,23 @@ class DefinitionVersions(Database):
         with self._read() as connection:
             return tuple(_definition(row) for row in connection.execute(query.order_by(DEFINITIONS.c.id)))
 
+    def registration(self, dataset_id: str, version: int) -> Registration | None:
+        """Returns the registration of a dataset version; None for a version that came from a file."""
+        with self._read() as connection:
+            of_version = (REGISTRATIONS.c.dataset_id == dataset_id, REGISTRATIONS.c.version == version)
+            return registration_of(connection, self.workspace_id, *of_version)
+
+    def registrations(self, run_id: str | None = None) -> tuple[Registration, ...]:
+        """Returns the registrations of a run, or of all runs."""
+        with self._read() as connection:
+            return self._registrations(connection, run_id)
+
+    def _registrations(self, connection: sa.Connection, run_id: str | None = None) -> tuple[Registration, ...]:
+        query = _registrations(self.workspace_id).order_by(REGISTRATIONS.c.run_id, REGISTRATIONS.c.seq)
+        if run_id is not None:
+            query = query.where(REGISTRATIONS.c.run_id == run_id)
+        return tuple(Registration.model_validate(dict(row)) for row in connection.execute(query).mappings())
+
 
 def _definitions(workspace_id: str) -> sa.Select[Any]:
     columns = [column for column in DEFINITIONS.c if column is not DEFINITIONS.c.workspace_id]
@@ -120,3 +137,16 @@ def insert_version(connection: sa.Connection, workspace_id: str, kind: Kind, id:
 
 def _definition(row: sa.Row[Any]) -> Definition:
     return Definition.model_validate(dict(row._mapping))
+
+
+def _registrations(workspace_id: str) -> sa.Select[Any]:
+    columns = [column for column in REGISTRATIONS.c if column is not REGISTRATIONS.c.workspace_id]
+    return sa.select(*columns).where(REGISTRATIONS.c.workspace_id == workspace_id)
+
+
+def registration_of(
+    connection: sa.Connection, workspace_id: str, *conditions: sa.ColumnElement[bool]
+) -> Registration | None:
+    """Returns the registration that meets the conditions, in an open transaction."""
+    row = connection.execute(_registrations(workspace_id).where(*conditions)).mappings().first()
+    return None if row is None else Registration.model_validate(dict(row))

@@ -1,17 +1,24 @@
-"""Records the results of operations and outputs."""
+"""Records what a run does: results of its operations and outputs, and outputs that become versions of datasets.
+
+Directly before each publish, commit and registration it checks that the run may still write.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
 
-from tallybook.errors import StoreError
+from tallybook.errors import RunError, StoreError, fail
 from tallybook.model.run import OperationResult, OutputResult, Run
-from tallybook.store.active import owned_run
-from tallybook.store.database import Database
-from tallybook.store.tables import OPERATION_RESULTS, OUTPUT_RESULTS, RUNS, WORKSPACES
+from tallybook.model.state import Json, Registration
+from tallybook.project.lifecycle import check_period_runs
+from tallybook.store.active import get_run, owned_run
+from tallybook.store.database import Database, now
+from tallybook.store.definitions import add_version, registration_of
+from tallybook.store.lifecycle import changed_status, check_project_as_begun
+from tallybook.store.tables import OPERATION_RESULTS, OUTPUT_RESULTS, REGISTRATIONS, RUNS, WORKSPACES
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,34 @@ class Results(Database):
             if before is not None and before.committed and not result.committed:
                 raise StoreError(f"output {result.seq} of run {run.id} is already committed")
             _put(connection, OUTPUT_RESULTS, run, result.seq, result.model_dump(mode="json"))
+
+    def register_dataset(self, name: str, body: Json, run: Run, seq: int, reads: Json) -> Registration:
+        """Registers an output of a run as the next version of the dataset `name`. `reads` is the location where these
+        rows stay readable. An output is registered once, even if its run is retried. A run that may no longer write is
+        refused."""
+        with self._write() as connection:
+            _check_may_write(connection, run)
+            done = registration_of(
+                connection, self.workspace_id, REGISTRATIONS.c.run_id == run.id, REGISTRATIONS.c.seq == seq
+            )
+            if done is not None:
+                return _same_dataset(done, name)
+            version = add_version(connection, self.workspace_id, "dataset", name, body)
+            values = {
+                "dataset_id": name,
+                "version": version,
+                "run_id": run.id,
+                "seq": seq,
+                "reads": reads,
+                "created_at": now(),
+            }
+            connection.execute(sa.insert(REGISTRATIONS).values(workspace_id=self.workspace_id, **values))
+            return Registration.model_validate(values)
+
+    def check_may_write(self, run: Run) -> None:
+        """Raises RunError unless the caller still owns the run, and its period and project still allow it to write."""
+        with self._read() as connection:
+            _check_may_write(connection, run)
 
     def operation_results(self, run_id: str) -> tuple[OperationResult, ...]:
         """Returns the results of a run, ordered by seq."""
@@ -105,3 +140,40 @@ def _output_result(row: sa.Row[Any]) -> OutputResult:
 
 def _values(row: sa.Row[Any]) -> dict[str, Any]:
     return {key: value for key, value in row._mapping.items() if key != "run_id"}
+
+
+def _check_may_write(connection: sa.Connection, run: Run) -> None:
+    """Raises RunError unless the caller still owns the run, the period is still open to it, and the project has the
+    status it had when the run began."""
+    current = get_run(connection, run.id)
+    if current.attempt != run.attempt:
+        raise _superseded(run, f"attempt {current.attempt} ({current.owner}) has taken it over")
+    if not current.is_active:
+        raise _superseded(run, f"it is recorded as {current.status}")
+    try:
+        changed = changed_status(connection, run.workspace_id, run.calendar_id, run.period)
+        if changed is not None:
+            check_period_runs(run.period, changed, current.reopen_reason)
+        check_project_as_begun(connection, run)
+    except RunError as error:
+        problem = error.problem
+        message = f"run {run.id} stops before it writes anything more: {problem.message}"
+        raise RunError([replace(problem, message=message)]) from None
+
+
+def _superseded(run: Run, why: str) -> RunError:
+    return fail(
+        "RunSuperseded",
+        f"run {run.id} may not write any more: {why}",
+        hint="a process without a heartbeat for five minutes counts as dead; `tallybook runs` shows what happened "
+        "since",
+        project=run.project_id,
+    )
+
+
+def _same_dataset(done: Registration, name: str) -> Registration:
+    if done.dataset_id != name:
+        raise StoreError(
+            f"output {done.seq} of run {done.run_id} is already registered as dataset '{done.dataset_id}', not '{name}'"
+        )
+    return done

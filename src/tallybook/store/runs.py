@@ -19,6 +19,7 @@ from tallybook.store.active import (
     ActiveRuns,
     add_event,
     concurrent,
+    current_owner,
     fail_run,
     get_run,
     move_run,
@@ -27,10 +28,7 @@ from tallybook.store.active import (
     run_not_found,
 )
 from tallybook.store.database import now
-from tallybook.store.owner import current_owner
-from tallybook.store.periods import period_status
-from tallybook.store.permission import check_may_write, check_project_as_begun
-from tallybook.store.projects import check_version, known_project
+from tallybook.store.lifecycle import check_project_as_begun, check_version, known_project, period_status
 from tallybook.store.tables import ID_CLOCK, RUN_EVENTS, RUNS, SNAPSHOTS
 
 
@@ -154,11 +152,6 @@ class Runs(ActiveRuns):
                 )
         except IntegrityError:
             raise self._concurrent(run.project_id, run.period) from None
-
-    def check_may_write(self, run: Run) -> None:
-        """Raises RunError unless the caller still owns the run, and its period and project still allow it to write."""
-        with self._read() as connection:
-            check_may_write(connection, run)
 
     def run(self, run_id: str) -> Run:
         """Returns one run. Raises `RunNotFound` if no run of this workspace has the id."""

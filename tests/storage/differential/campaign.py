@@ -18,15 +18,15 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import seed as seeded
-from pyspark.sql import SparkSession
-
 from differential.case import Case
 from differential.generate.arrow import arrow_cases, delta_cases
 from differential.generate.csv import csv_cases
 from differential.generate.json import json_cases
 from differential.product import judge
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as seeded
+from pyspark.sql import SparkSession
+
 from oracle.campaign import CODEGEN, CODEGEN_EVERY, QUICK
 from tallybook.engine.session import get_session
 from tallybook.model.settings import SparkSettings

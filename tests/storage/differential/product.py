@@ -20,7 +20,7 @@ from tallybook.model.location import Location
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import parse_raised
 from tallybook.storage import diagnose, read
-from tallybook.storage.damage import failed_read
+from tallybook.storage.diagnose import failed_read
 from tallybook.storage.failure import SPARK_ERRORS
 
 from .case import Case

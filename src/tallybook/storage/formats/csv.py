@@ -1,23 +1,38 @@
-"""CSV files."""
+"""CSV files: all values are text.
+
+Spark's parser reads whole files, so that a line break in quotes is text. It knows only one line end, here LF: a CR
+before it becomes the last character of the last field, or of a blank line, and is removed afterwards. Files with lines
+that end with CR alone are split into records by a pattern.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from tallybook.errors import Problem
+from tallybook.errors import Problem, fail
 from tallybook.model.location import Location
+from tallybook.rows import sql
 from tallybook.rows.raising import raising
 from tallybook.storage.credentials import reader
-from tallybook.storage.files import file_options, list_files, path_of, reader_path
+from tallybook.storage.files import check_compression, file_options, list_files, path_of, reader_path
+from tallybook.storage.folders import check_layout, folder_values, visible
 from tallybook.storage.formats.base import register
-from tallybook.storage.formats.csv_layout import find_fault
-from tallybook.storage.formats.csv_scan import csv_options, scan_csv
+from tallybook.storage.formats.csv_dialect import Dialect
+from tallybook.storage.formats.csv_layout import Layout, find_fault, layouts
 from tallybook.storage.formats.plain_files import EXACT_PATH, TEXT_OPTIONS, Options, PlainFiles
-from tallybook.storage.scan import Field, Scan, quoted
+from tallybook.storage.load import broken_row, check_names, load, texts
+from tallybook.storage.scan import FILE, ORIGIN, ROW, START, Field, Scan, quoted
+
+_BROKEN, _TEXT, _RECORD, _FIELDS = map(sql.internal, ("broken", "text", "record", "fields"))
+_CR = "chr(13)"
+_MOST_COLUMNS = 20480
+"""The default of the parser."""
 
 
 class Csv(PlainFiles):
@@ -79,3 +94,141 @@ class Csv(PlainFiles):
 
 
 CSV = register(Csv())
+
+
+def scan_csv(spark: SparkSession, location: Location, fields: Sequence[Field]) -> tuple[Scan, ...]:
+    """Returns the rows at a location, one Scan for each set of files with the same layout; none if there are no
+    files."""
+    check_layout(spark, location)
+    listed = list_files(reader(spark, location), reader_path(location))
+    files = visible(location, listed)
+    check_compression(files)
+    return tuple(
+        _scan(spark, location, fields, layout, group, None if group == list(listed) else list(map(path_of, group)))
+        for layout, group in layouts(spark, location, files).items()
+    )
+
+
+def csv_options(location: Location, columns: int = 0) -> dict[str, str | bool]:
+    """Returns the options with which Spark reads CSV.
+
+    A doubled quote is a quote. Without `charToEscapeQuoteEscaping` the parser drops NUL characters next to it.
+    `nullValue` is empty, because Spark always reads an empty field as NULL; `null_value` is applied afterwards.
+    """
+    options = file_options(location)
+    return {
+        "sep": Dialect.of(options).spark_delimiter,
+        "header": options.has_header,
+        "multiLine": True,
+        "lineSep": "\n",
+        "escape": '"',
+        "charToEscapeQuoteEscaping": '"',
+        "unescapedQuoteHandling": "RAISE_ERROR",
+        "nullValue": "",
+        "encoding": "UTF-8",
+        "columnNameOfCorruptRecord": _BROKEN,
+        "maxColumns": str(max(_MOST_COLUMNS, columns + 1)),
+    }
+
+
+def _scan(
+    spark: SparkSession,
+    location: Location,
+    fields: Sequence[Field],
+    layout: Layout,
+    files: Sequence[str],
+    paths: Sequence[str] | None,
+) -> Scan:
+    names = _names(location, fields, layout, files[0])
+    split = layout.split or not names  # Spark's parser cannot read records that must have no fields
+    opened = (_split if split else _parse)(spark, location, layout, len(names), paths)
+    wanted = [field.physical for field in fields]
+    null = sql.text(file_options(location).null_value)
+    columns = {name: opened.fields[index] for index, name in enumerate(names) if name in wanted}
+    own = {name: f"nullif(coalesce({field}, ''), {null})" for name, field in columns.items()}
+    in_folders = {name: sql.name(name) for name in opened.partitions if name in wanted}
+    folders = {name: sql.internal(f"folder of {name}") for name in own if name in in_folders}
+    values = in_folders | own | {folder: in_folders[name] for name, folder in folders.items()}
+    present = frozenset(wanted).intersection(names + list(opened.partitions))
+    check_names(location, sorted(present))
+    return Scan(
+        opened.frame,
+        values | opened.origin,
+        dict.fromkeys(present, T.StringType()),
+        frozenset(names).union(opened.partitions),
+        tuple(files),
+        present,
+        quoted(_BROKEN),
+        folders=folders,
+    )
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A frame of rows, with SQL for the fields of a record and for its origin."""
+
+    frame: DataFrame
+    fields: Sequence[str]
+    origin: dict[str, str]
+    partitions: tuple[str, ...]
+
+
+def _names(location: Location, fields: Sequence[Field], layout: Layout, file: str) -> list[str]:
+    """Returns the column of each field of a record: by the header, else in the order of the table, without columns in
+    folder names."""
+    if not file_options(location).has_header:
+        in_folders = folder_values(location, path_of(file))
+        names = [field.physical for field in fields if field.declared and field.physical not in in_folders]
+        message = "the table uses the column '{}' twice, which is not possible for files without a header"
+    else:
+        names = [name or f"_c{index}" for index, name in enumerate(layout.header)]
+        message = f"{path_of(file)} has the column '{{}}' twice"
+    wanted = {field.physical for field in fields}
+    twice = next((name for name, count in Counter(names).items() if count > 1 and name in wanted), None)
+    if twice is not None:
+        raise fail("SchemaMismatch", message.format(twice), hint="rename one of them")
+    return names
+
+
+def _parse(spark: SparkSession, location: Location, layout: Layout, count: int, paths: Sequence[str] | None) -> _Opened:
+    """Lets Spark's parser find the records."""
+    numbers = _numbers(count)
+    columns = T.StructType(texts([*numbers, _BROKEN]))
+    frame, partitions = load(spark, location, "csv", columns, csv_options(location, count), paths)
+    fields = [sql.name(number) for number in numbers]
+    if layout.crlf:
+        frame = frame.where(f"NOT {fields[0]} <=> {_CR}")
+        fields[-1] = f"rtrim({_CR}, {fields[-1]})"
+    origin = {FILE: ORIGIN[FILE], START: ORIGIN[START], _BROKEN: broken_row(_BROKEN, columns.names[0])}
+    return _Opened(frame, fields, origin, partitions)
+
+
+def _split(spark: SparkSession, location: Location, layout: Layout, count: int, paths: Sequence[str] | None) -> _Opened:
+    """Finds the records with a pattern in the text of a whole file."""
+    dialect = Dialect.of(file_options(location))
+    columns = T.StructType(texts([_TEXT]))
+    whole, partitions = load(spark, location, "text", columns, {"wholetext": True}, paths)
+    text = F.ltrim(quoted(_TEXT), F.lit("\ufeff"))
+    records = F.posexplode(F.regexp_extract_all(text, F.lit(dialect.records), F.lit(0))).alias(ROW, _RECORD)
+    rows = whole.select(*map(quoted, partitions), F.expr(ORIGIN[FILE]).alias(FILE), records)
+    if file_options(location).has_header:
+        rows = rows.where(quoted(ROW) > 0).withColumn(ROW, quoted(ROW) - 1)
+    record = F.concat(F.lit(dialect.delimiter), quoted(_RECORD))
+    parts = F.regexp_extract_all(record, F.lit(dialect.next_field), F.lit(1))
+    good = record.rlike(rf"\A(?:{dialect.next_field}){{{count}}}+\z")
+    unquoted = F.transform(parts, lambda part: _unquoted(part, dialect))
+    frame = rows.withColumns({_FIELDS: unquoted, _BROKEN: F.when(~good, quoted(_RECORD))})
+    fields = [f"get({sql.name(_FIELDS)}, {number})" for number in range(count)]
+    origin = {name: sql.name(name) for name in (FILE, ROW, _BROKEN)}
+    return _Opened(frame, fields, origin, partitions)
+
+
+def _unquoted(part: Column, dialect: Dialect) -> Column:
+    bare = F.rtrim(part, F.lit(dialect.padding))
+    inside = F.replace(F.substring(bare, F.lit(2), F.length(bare) - 2), F.lit('""'), F.lit('"'))
+    return F.when(part.startswith('"'), inside).otherwise(part)
+
+
+def _numbers(count: int) -> list[str]:
+    """Returns internal names for the fields of a record, because names in a header may differ only by case."""
+    return [sql.internal(str(number)) for number in range(count)]

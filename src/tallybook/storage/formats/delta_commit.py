@@ -31,9 +31,7 @@ from tallybook.storage.credentials import delta_options
 from tallybook.storage.formats.delta_log import ADDED_ROWS
 from tallybook.storage.formats.delta_table import open_table, table_root, table_schema
 from tallybook.storage.formats.parquet import PARQUET
-from tallybook.storage.output import UNGUARDED, Guard, Output
-from tallybook.storage.ownership import foreign_to_delta, in_the_way
-from tallybook.storage.scan import local_path
+from tallybook.storage.output import UNGUARDED, Guard, Output, foreign_to_delta, in_the_way
 from tallybook.storage.stage import StagedFile, Written, clear, columns_text, stage
 
 _ATTEMPTS = 10
@@ -212,7 +210,7 @@ def check_folder(location: Location) -> None:
 
     A commit changes and removes no file, so other files may be in the folder of a table.
     """
-    local = local_path(location)
+    local = location.local_path
     if local is None or any(Path(local, "_delta_log").glob("*.*")):
         return
     if Path(local).is_file():
@@ -223,7 +221,7 @@ def check_folder(location: Location) -> None:
 
 def _refuse_misread(location: Location) -> None:
     """Raises WriteFailed for a local path that delta-rs writes unchanged, but reads as a url."""
-    misread = _MISREAD.search(table_root(location)) if local_path(location) is not None else None
+    misread = _MISREAD.search(table_root(location)) if location.local_path is not None else None
     if misread:
         raise fail(
             "WriteFailed",

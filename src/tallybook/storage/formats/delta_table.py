@@ -22,7 +22,7 @@ from tallybook.storage.failure import error_condition
 from tallybook.storage.files import escape_pattern, input_files, path_of
 from tallybook.storage.formats.delta_log import log_fault
 from tallybook.storage.load import with_folder_values
-from tallybook.storage.scan import FILE, NAME, ORIGIN, ROW, START, Field, Scan, local_path, positioned
+from tallybook.storage.scan import FILE, NAME, ORIGIN, ROW, START, Field, Scan, positioned
 
 _READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 """The features of a table that can be read. Deletion vectors and column mapping change what the rows of a file mean."""
@@ -30,7 +30,7 @@ _READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolChe
 
 def table_root(location: Location) -> str:
     """Returns the table's folder, in a form that both delta-rs and Spark accept."""
-    local = local_path(location)
+    local = location.local_path
     return location.target.rstrip("/") if local is None else str(Path(local).resolve())
 
 
@@ -68,7 +68,7 @@ def scan_delta(spark: SparkSession, location: Location, fields: Sequence[Field],
         actions = pa.table(table.get_add_actions()).to_pylist()
     except DeltaError as error:
         raise _unreadable(location, error) from error
-    if local_path(location) is not None and (fault := log_fault(table_root(location), table.version())):
+    if location.local_path is not None and (fault := log_fault(table_root(location), table.version())):
         raise _damaged(location, fault)
     files = {_absolute(location, action["path"]): action.get("partition") or {} for action in actions}
     _check_files(location, {_absolute(location, action["path"]): action["size_bytes"] for action in actions})
@@ -128,7 +128,7 @@ def _refuse_unsupported(location: Location, table: DeltaTable) -> None:
 
 def _check_files(location: Location, sizes: Mapping[str, int]) -> None:
     """Raises a problem if a local file is missing, or its size differs from the log."""
-    if local_path(location) is None:
+    if location.local_path is None:
         return
     for path, size in sizes.items():
         try:
@@ -148,7 +148,7 @@ def _check_files(location: Location, sizes: Mapping[str, int]) -> None:
 def _without_version(location: Location) -> RunError:
     """Returns the error for a table that lacks the version to read."""
     assert location.version is not None
-    local = local_path(location) is not None
+    local = location.local_path is not None
     if local and (fault := log_fault(table_root(location), location.version)):
         return _damaged(location, fault)
     try:
@@ -168,7 +168,7 @@ def _unreadable(location: Location, error: Exception) -> RunError:
             f"{location} uses Delta features that cannot be read",
             hint="read it as a spark_catalog table where Spark has Delta itself",
         )
-    fault = log_fault(table_root(location)) if local_path(location) is not None else None
+    fault = log_fault(table_root(location)) if location.local_path is not None else None
     return _damaged(location, fault or "its entries are incomplete or contradict each other")
 
 

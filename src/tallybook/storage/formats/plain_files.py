@@ -20,7 +20,7 @@ from tallybook.storage.files import list_files, path_of, reader_path, reader_pat
 from tallybook.storage.folders import local_files, visible
 from tallybook.storage.formats.base import Ability, Format
 from tallybook.storage.output import Output
-from tallybook.storage.scan import Scan, local_path
+from tallybook.storage.scan import Scan
 from tallybook.storage.stage import StagedFile, Written, count_staged_files
 
 Options = Mapping[str, str | bool]
@@ -82,7 +82,7 @@ class PlainFiles(Format):
         return replace(location, target=f"{location.target.rstrip('/')}/{output.name}-*")
 
     def has_written(self, location: Location, output: Output) -> bool | None:
-        local = local_path(location)
+        local = location.local_path
         return None if local is None else any(file.name.startswith(f"{output.name}-") for file in Path(local).iterdir())
 
     def fingerprint(self, spark: SparkSession, location: Location) -> list[Json]:

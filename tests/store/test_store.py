@@ -19,10 +19,9 @@ from sqlalchemy.engine import URL
 
 import tallybook.store
 from tallybook.errors import StoreError
-from tallybook.store.schema import REVISIONS, VERSION_TABLE
-from tallybook.store.store import Store
+from tallybook.store.database import shown, store_url
+from tallybook.store.store import REVISIONS, VERSION_TABLE, Store
 from tallybook.store.tables import metadata
-from tallybook.store.url import shown, store_url
 
 SECRET = "s3cr3t-word"
 

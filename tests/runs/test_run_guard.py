@@ -11,7 +11,7 @@ from tests.runs.forks import Forks, Job
 from tallybook.cli.main import main
 from tallybook.errors import Problem, RunError
 from tallybook.model.run import Run
-from tallybook.runs.appended import append_outputs
+from tallybook.runs.run_guard import append_outputs
 
 
 def refused(books: Books, **options: Any) -> Problem:

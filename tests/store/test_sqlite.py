@@ -17,9 +17,8 @@ from tests.store.kit import record
 
 from tallybook.errors import RunError, StoreError
 from tallybook.model.run import Run
-from tallybook.store.owner import current_owner
-from tallybook.store.schema import VERSION_TABLE
-from tallybook.store.store import Store
+from tallybook.store.active import current_owner
+from tallybook.store.store import VERSION_TABLE, Store
 from tallybook.store.workspaces import ONLY_WORKSPACE
 
 DAMAGED = pytest.mark.fault("the store is damaged", "StoreError; no other store takes its place")
@@ -130,7 +129,7 @@ def test_looking_ends_no_runs(store: Store, new_run: Callable[..., Run]) -> None
 @pytest.mark.parametrize("log", ["merged", "left behind", "in use"])
 def test_a_read_only_store_can_be_looked_at(file: Path, tmp_path: Path, log: str) -> None:
     if log == "left behind":
-        code = "import os, sys; from tests.store.test_damaged import close_february as c; c(sys.argv[1]); os._exit(0)"
+        code = "import os, sys; from tests.store.test_sqlite import close_february as c; c(sys.argv[1]); os._exit(0)"
         subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
         file.with_name("store.sqlite3-shm").unlink()
         assert file.with_name("store.sqlite3-wal").stat().st_size

@@ -13,8 +13,8 @@ from tests.store.kit import record
 from tallybook.errors import Problem, RunError
 from tallybook.model.run import Run, Snapshot
 from tallybook.store import active, runs
+from tallybook.store.active import DEAD_AFTER, current_owner
 from tallybook.store.database import now
-from tallybook.store.owner import DEAD_AFTER, current_owner
 from tallybook.store.store import Store
 from tallybook.store.tables import PERIODS
 

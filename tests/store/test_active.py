@@ -20,10 +20,8 @@ from tests.store.kit import record
 
 from tallybook.errors import StoreError
 from tallybook.model.run import Owner, Run, Snapshot
-from tallybook.store.active import beating
-from tallybook.store.owner import DEAD_AFTER, current_owner, is_alive
-from tallybook.store.schema import REVISIONS
-from tallybook.store.store import Store
+from tallybook.store.active import DEAD_AFTER, beating, current_owner, is_alive
+from tallybook.store.store import REVISIONS, Store
 
 NewRun = Callable[..., Run]
 AT_ONCE = 10

@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from tallybook.errors import RunError
-from tallybook.storage.damage import failed_read
+from tallybook.storage.diagnose import failed_read
 from tallybook.storage.formats.delta_log import log_fault
 from tallybook.storage.formats.delta_table import open_table, scan_delta
 

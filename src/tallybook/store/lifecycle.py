@@ -1,18 +1,31 @@
-"""The state of projects: draft, active, inactive or in conflict, and the input version they are pinned to."""
+"""The states of projects and periods, and the changes that new files make to them.
+
+A project is a draft, active, inactive or in conflict, and may be pinned to a version of its input. A period is open,
+closed or locked, in this order only.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sa
 
 from tallybook.errors import StoreError, fail
+from tallybook.model.period import PeriodStatus
+from tallybook.model.run import Run
 from tallybook.model.state import Conflict, Json, ProjectState, ProjectStatus
-from tallybook.project.lifecycle import PROJECT_MOVES, UNPINNED, check_move
+from tallybook.project.lifecycle import PERIOD_MOVES, PROJECT_MOVES, UNPINNED, check_move, check_project_runs
+from tallybook.project.recorded import Changes, Recorded
 from tallybook.store.active import ActiveRuns, refuse_while_active
 from tallybook.store.database import now
-from tallybook.store.definitions import DefinitionVersions
-from tallybook.store.tables import DEFINITIONS, PROJECTS, RUNS
+from tallybook.store.definitions import DefinitionVersions, insert_version
+from tallybook.store.tables import DEFINITIONS, PERIODS, PROJECTS, RUNS
+
+_UNPINNED: dict[str, Any] = {**UNPINNED, "conflicts": None}
+_COLUMNS = [column for column in PROJECTS.c if column is not PROJECTS.c.workspace_id]
 
 
 class Projects(DefinitionVersions, ActiveRuns):
@@ -107,9 +120,6 @@ class Projects(DefinitionVersions, ActiveRuns):
             _move(connection, self.workspace_id, old, **values)
 
 
-_UNPINNED: dict[str, Any] = {**UNPINNED, "conflicts": None}
-
-
 def check_version(state: ProjectState, version: int) -> None:
     """Raises `ProjectNotRunnable` if someone has recorded another version in the meantime."""
     if state.version != version:
@@ -130,7 +140,17 @@ def known_project(connection: sa.Connection, workspace_id: str, project_id: str)
     return state
 
 
-_COLUMNS = [column for column in PROJECTS.c if column is not PROJECTS.c.workspace_id]
+def check_project_as_begun(connection: sa.Connection, run: Run) -> None:
+    """Refuses a run whose project no longer has the status it had when the run began."""
+    state = known_project(connection, run.workspace_id, run.project_id)
+    check_project_runs(run.project_id, state.status, state.conflicts)
+    if state.status != run.project_status:
+        raise fail(
+            "ProjectNotRunnable",
+            f"project '{run.project_id}' is {state.status} now and was {run.project_status} when run {run.id} began",
+            hint=f"start a new run: `tallybook run {run.project_id} --period {run.period}`",
+            project=run.project_id,
+        )
 
 
 def _projects(workspace_id: str) -> sa.Select[Any]:
@@ -185,4 +205,88 @@ def _check_dataset(
     if connection.execute(query).first() is None:
         raise fail(
             "DatasetVersionNotFound", f"dataset '{dataset_id}' has no version {version} to pin", project=project_id
+        )
+
+
+class Periods(ActiveRuns):
+    """Records changes of status only. Any other period has the status that its calendar gives it."""
+
+    def period_status(self, calendar_id: str, identifier: str, initial: PeriodStatus = "open") -> PeriodStatus:
+        """Returns the status of a period; `initial` is the one that its calendar gives it."""
+        with self._read() as connection:
+            return period_status(connection, self.workspace_id, calendar_id, identifier, initial)
+
+    def period_statuses(self, calendar_id: str) -> dict[str, PeriodStatus]:
+        """Returns the status of each period of a calendar that was closed or locked."""
+        query = sa.select(PERIODS.c.identifier, PERIODS.c.status).where(
+            PERIODS.c.workspace_id == self.workspace_id, PERIODS.c.calendar_id == calendar_id
+        )
+        with self._read() as connection:
+            return {row.identifier: row.status for row in connection.execute(query.order_by(PERIODS.c.identifier))}
+
+    def set_period_status(
+        self, calendar_id: str, identifier: str, status: PeriodStatus, initial: PeriodStatus = "open"
+    ) -> PeriodStatus:
+        """Closes or locks a period, for good. Refused while a run of the period is active."""
+        self.fail_dead_runs()
+        with self._write() as connection:
+            old = period_status(connection, self.workspace_id, calendar_id, identifier, initial)
+            check_move(f"period {identifier}", PERIOD_MOVES, old, status)
+            of_period = (RUNS.c.calendar_id == calendar_id, RUNS.c.period == identifier)
+            refuse_while_active(
+                connection, self.workspace_id, f"period {identifier} cannot become {status}", *of_period
+            )
+            values = {"status": status, "changed_at": now()}
+            key = {"workspace_id": self.workspace_id, "calendar_id": calendar_id, "identifier": identifier}
+            change = sa.update(PERIODS).filter_by(**key)
+            if connection.execute(change.values(values)).rowcount == 0:
+                connection.execute(sa.insert(PERIODS).values(**key, **values))
+            return status
+
+
+def period_status(
+    connection: sa.Connection, workspace_id: str, calendar_id: str, identifier: str, initial: PeriodStatus
+) -> PeriodStatus:
+    """Returns the status of a period, in an open transaction."""
+    return changed_status(connection, workspace_id, calendar_id, identifier) or initial
+
+
+def changed_status(
+    connection: sa.Connection, workspace_id: str, calendar_id: str, identifier: str
+) -> PeriodStatus | None:
+    """Returns the status that was set for a period; None if none was."""
+    key = {"workspace_id": workspace_id, "calendar_id": calendar_id, "identifier": identifier}
+    query = sa.select(PERIODS.c.status).filter_by(**key)
+    status: PeriodStatus | None = connection.execute(query).scalar()
+    return status
+
+
+class ChangeStore(Projects):
+    """Reads what is recorded of definitions, and saves changes that are computed from it."""
+
+    def recorded(self) -> Recorded:
+        """Returns everything that is recorded of definitions, read in one transaction."""
+        with self._read() as connection:
+            return self._recorded(connection)
+
+    def save(self, decide: Callable[[Recorded], Changes]) -> Changes:
+        """Saves the changes that `decide` computes from what is recorded, and returns them. Both are one
+        transaction."""
+        with self._write() as connection:
+            recorded = self._recorded(connection)
+            changes = decide(recorded)
+            for new in changes.versions:
+                insert_version(connection, self.workspace_id, new.kind, new.id, new.version, new.body)
+            for state in changes.states:
+                if state != recorded.states.get(state.project_id):
+                    self._save_state(connection, state)
+            return replace(changes, states=self._project_states(connection))
+
+    def _recorded(self, connection: sa.Connection) -> Recorded:
+        return Recorded(
+            declared=MappingProxyType(self._all_declared(connection)),
+            latest=MappingProxyType(self._newest_numbers(connection)),
+            datasets=self._versions(connection, "dataset"),
+            registrations=self._registrations(connection),
+            states=MappingProxyType({state.project_id: state for state in self._project_states(connection)}),
         )
