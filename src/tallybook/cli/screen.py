@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterable
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, TextIO
 
 import typer
@@ -83,8 +84,12 @@ def counted(number: int, what: str) -> str:
 
 
 def prepare() -> None:
-    """Makes the streams escape characters that they cannot encode, and prints logged warnings with `say`."""
-    logging.lastResort = _Warnings(logging.WARNING)
+    """Makes the streams escape characters that they cannot encode, and prints logged warnings with `say`.
+
+    The handler belongs to the root logger: `logging.exception(…)` of a library would add one that prints tracebacks.
+    """
+    if not logging.root.handlers:
+        logging.root.addHandler(_Warnings(logging.WARNING))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -105,10 +110,12 @@ _Name = Literal["stdout", "stderr"]
 
 
 class _Warnings(logging.Handler):
-    """Prints log records that have no other handler."""
+    """Prints logged warnings, except those of py4j: a Java process that is gone or interrupted is a problem of its
+    own."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        say(f"warning: {record.getMessage()}", error=True)
+        if "py4j" not in PurePath(record.pathname).parts:
+            say(f"warning: {record.getMessage()}", error=True)
 
 
 class _Lost(io.TextIOBase):
@@ -153,7 +160,9 @@ def _shown(part: str | Marked, coloured: bool) -> str:
     if isinstance(part, str):
         return printable(part)
     text = printable(part.text)
-    return typer.style(text, **_STYLES[part.role]) if coloured and text else text  # type: ignore[arg-type]
+    if not coloured or not text:
+        return text
+    return typer.style(text, **_STYLES[part.role])  # type: ignore[arg-type]  # each is an option of typer.style
 
 
 def _is_coloured(stream: TextIO | None) -> bool:
