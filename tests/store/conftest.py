@@ -158,5 +158,5 @@ def new_run(store: Store) -> Callable[..., Run]:
 
 @pytest.fixture
 def store(fresh_url: Callable[[], URL]) -> Iterator[Store]:
-    with Store.open_url(fresh_url()) as opened:
+    with Store.open(fresh_url()) as opened:
         yield opened

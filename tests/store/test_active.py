@@ -58,19 +58,19 @@ def _worker(work: Callable[..., object], url: str, argument: Any, barrier: Any, 
 
 
 def _create(url: URL, period: str) -> tuple[str, int]:
-    with Store.open_url(url) as store:
+    with Store.open(url) as store:
         run = store.create_run("close", 1, period, calendar_id="gregorian", as_of=date(2026, 1, 1))
         return run.id, run.id_epoch_ms
 
 
 def _record(url: URL, body: dict[str, Any]) -> tuple[int, bool]:
-    with Store.open_url(url) as store:
+    with Store.open(url) as store:
         recorded = record(store, "dataset", "orders", body)
         return recorded.version, recorded.new
 
 
 def _open(url: URL, _argument: object) -> str | None:
-    with Store.open_url(url) as store:
+    with Store.open(url) as store:
         return store.revision()
 
 
@@ -122,7 +122,7 @@ from sqlalchemy.engine import make_url
 from tallybook.model.run import Snapshot
 from tallybook.store.store import Store
 
-store = Store.open_url(make_url(sys.argv[1]))
+store = Store.open(make_url(sys.argv[1]))
 run = store.create_run("close", 1, "2026-01", calendar_id="gregorian", as_of=date(2026, 1, 1))
 if sys.argv[2:]:
     run = store.start_run(run, Snapshot.model_validate_json(sys.argv[2]))
@@ -149,11 +149,11 @@ def test_a_killed_run_is_failed_at_the_next_opening(
 ) -> None:
     arguments = [snapshot.model_dump_json()] if status == "running" else []
     with running_elsewhere(store, *arguments) as (process, run_id):
-        Store.open_url(store.url).close()
+        Store.open(store.url).close()
         assert store.run(run_id).status == status
         os.kill(process.pid, signal.SIGKILL)
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        Store.open_url(store.url).close()
+        Store.open(store.url).close()
         unreaped = store.run(run_id)
     assert (unreaped.status, unreaped.problem and unreaped.problem["type"]) == ("failed", "InternalError")
     assert unreaped.problem is not None and f"pid {process.pid}" in unreaped.problem["message"]

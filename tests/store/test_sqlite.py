@@ -18,6 +18,7 @@ from tests.store.kit import record
 from tallybook.errors import RunError, StoreError
 from tallybook.model.run import Run
 from tallybook.store.active import current_owner
+from tallybook.store.database import store_url
 from tallybook.store.store import VERSION_TABLE, Store
 from tallybook.store.workspaces import ONLY_WORKSPACE
 
@@ -27,7 +28,7 @@ DAMAGED = pytest.mark.fault("the store is damaged", "StoreError; no other store 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A store with a locked period, closed cleanly."""
-    with Store.open(None, tmp_path, {}) as store:
+    with Store.open(store_url(None, tmp_path, {})) as store:
         store.set_period_status("gregorian", "2026-01", "closed")
         store.set_period_status("gregorian", "2026-01", "locked")
     return tmp_path / ".tallybook" / "store.sqlite3"
@@ -37,9 +38,9 @@ def opened(file: Path) -> list[Callable[[], object]]:
     """Every way to open the store of a workspace."""
     root = file.parents[1]
     return [
-        lambda: Store.open(None, root, {}),
-        lambda: Store.look(None, root, {}),
-        Store.at(None, root, {}).upgrade,
+        lambda: Store.open(store_url(None, root, {})),
+        lambda: Store.look(store_url(None, root, {})),
+        Store(store_url(None, root, {})).upgrade,
     ]
 
 
@@ -73,7 +74,7 @@ def test_bytes_that_were_overwritten_are_noticed(file: Path) -> None:
 
 
 def test_a_text_that_is_no_json_any_more(file: Path) -> None:
-    with Store.open(None, file.parents[1], {}) as store:
+    with Store.open(store_url(None, file.parents[1], {})) as store:
         record(store, "dataset", "orders", {"id": "orders"})
         with store._write() as connection:
             connection.execute(sa.text("DROP TRIGGER definitions_no_update"))
@@ -91,7 +92,7 @@ def test_a_log_without_its_store(file: Path) -> None:
             attempt()
     assert not file.exists()
     log.unlink()
-    Store.open(None, file.parents[1], {}).close()
+    Store.open(store_url(None, file.parents[1], {})).close()
 
 
 def test_another_database_is_not_taken_for_a_store(tmp_path: Path) -> None:
@@ -99,23 +100,23 @@ def test_another_database_is_not_taken_for_a_store(tmp_path: Path) -> None:
         other.execute("CREATE TABLE invoices (id)")
     for open_it in (Store.open, Store.look):
         with pytest.raises(StoreError, match="without the tables of a store\n  hint: run `tallybook store upgrade`"):
-            open_it("sqlite:///other.db", tmp_path, {})
-    Store.at("sqlite:///other.db", tmp_path, {}).upgrade()
-    Store.open("sqlite:///other.db", tmp_path, {}).close()
+            open_it(store_url("sqlite:///other.db", tmp_path, {}))
+    Store(store_url("sqlite:///other.db", tmp_path, {})).upgrade()
+    Store.open(store_url("sqlite:///other.db", tmp_path, {})).close()
 
 
 def test_looking_changes_nothing(file: Path, tmp_path: Path) -> None:
     """Neither are tables upgraded nor runs ended."""
     before = file.read_bytes()
-    with Store.look(None, tmp_path, {}) as store:  # type: ignore[union-attr]  # the file is there
+    with Store.look(store_url(None, tmp_path, {})) as store:  # type: ignore[union-attr]  # the file is there
         assert store.period_status("gregorian", "2026-01") == "locked"
     assert file.read_bytes() == before
-    assert Store.look(None, tmp_path / "nothing", {}) is None
+    assert Store.look(store_url(None, tmp_path / "nothing", {})) is None
     assert not (tmp_path / "nothing").exists()
-    with Store.open(None, tmp_path, {}) as store, store._write() as connection:
+    with Store.open(store_url(None, tmp_path, {})) as store, store._write() as connection:
         connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '0001'"))
     with pytest.raises(StoreError, match="an older version of tallybook\n  hint: run `tallybook store upgrade`"):
-        Store.look(None, tmp_path, {})
+        Store.look(store_url(None, tmp_path, {}))
 
 
 def test_looking_ends_no_runs(store: Store, new_run: Callable[..., Run]) -> None:
@@ -135,31 +136,31 @@ def test_a_read_only_store_can_be_looked_at(file: Path, tmp_path: Path, log: str
         assert file.with_name("store.sqlite3-wal").stat().st_size
     writer = close_february(str(tmp_path)) if log == "in use" else None
     with read_only(file.parent):
-        with Store.look(None, tmp_path, {}) as store:  # type: ignore[union-attr]  # the file is there
+        with Store.look(store_url(None, tmp_path, {})) as store:  # type: ignore[union-attr]  # the file is there
             assert store.period_status("gregorian", "2026-01") == "locked"
             assert store.period_status("gregorian", "2026-02") == ("open" if log == "merged" else "closed")
             with pytest.raises(StoreError, match="cannot be written"):
                 store.set_period_status("gregorian", "2026-03", "closed")
         with pytest.raises((StoreError, RunError), match=r"store\.sqlite3 cannot be written: "):
-            Store.open(None, tmp_path, {}).set_period_status("gregorian", "2026-03", "closed")
+            Store.open(store_url(None, tmp_path, {})).set_period_status("gregorian", "2026-03", "closed")
     if writer is not None:
         writer.close()
 
 
 def close_february(root: str) -> Store:
-    store = Store.open(None, Path(root), {})
+    store = Store.open(store_url(None, Path(root), {}))
     store.set_period_status("gregorian", "2026-02", "closed")
     return store
 
 
 def test_a_store_that_cannot_be_made(tmp_path: Path) -> None:
     with read_only(tmp_path), pytest.raises(StoreError, match=r"store\.sqlite3 cannot be made: "):
-        Store.open(None, tmp_path, {})
+        Store.open(store_url(None, tmp_path, {}))
 
 
 def test_a_new_store_appears_whole(tmp_path: Path) -> None:
     """No other process finds a file without tables, and nothing is left beside it."""
-    Store.open(None, tmp_path, {}).close()
+    Store.open(store_url(None, tmp_path, {})).close()
     folder = tmp_path / ".tallybook"
     assert [entry.name for entry in folder.iterdir()] == ["store.sqlite3"]
     assert (folder / "store.sqlite3").stat().st_mode & 0o777 == 0o600

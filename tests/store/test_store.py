@@ -27,7 +27,7 @@ SECRET = "s3cr3t-word"
 
 
 def test_the_default_is_a_file_in_the_workspace(tmp_path: Path) -> None:
-    with Store.open(None, tmp_path, {}) as store:
+    with Store.open(store_url(None, tmp_path, {})) as store:
         assert store.runs() == ()
     assert (tmp_path / ".tallybook" / "store.sqlite3").is_file()
 
@@ -35,12 +35,12 @@ def test_the_default_is_a_file_in_the_workspace(tmp_path: Path) -> None:
 def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
-        with Store.open(None, tmp_path, {}) as store, store._write():
+        with Store.open(store_url(None, tmp_path, {})) as store, store._write():
             modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / ".tallybook").iterdir()}
             assert modes == dict.fromkeys(["store.sqlite3", "store.sqlite3-wal", "store.sqlite3-shm"], 0o600)
             assert stat.S_IMODE((tmp_path / ".tallybook").stat().st_mode) == 0o700
         (tmp_path / "shared").mkdir(mode=0o755)
-        Store.open("sqlite:///shared/s.db", tmp_path, {}).close()
+        Store.open(store_url("sqlite:///shared/s.db", tmp_path, {})).close()
         modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("shared", "shared/s.db")]
         assert modes == [0o755, 0o600]
     finally:
@@ -107,19 +107,19 @@ def test_no_password_is_shown(url: str) -> None:
 def test_a_server_out_of_reach_is_a_clear_error_without_the_password(tmp_path: Path) -> None:
     environ = {"TALLYBOOK_STORE": f"postgresql://{SECRET}x:{SECRET}@/db?host={tmp_path}"}
     with pytest.raises(StoreError, match="the metadata store postgresql://") as caught:
-        Store.open(None, tmp_path, environ)
+        Store.open(store_url(None, tmp_path, environ))
     assert f":{SECRET}@" not in str(caught.value)
 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("these are not the bytes of a database, however long they go on\n" * 100)
     with pytest.raises(StoreError, match="notes is damaged: file is not a database\n  hint: put back a copy"):
-        Store.open("sqlite:///notes", tmp_path, {})
+        Store.open(store_url("sqlite:///notes", tmp_path, {}))
 
 
 def test_sqlite_is_upgraded_by_itself_and_kept_in_wal_mode(tmp_path: Path) -> None:
     url = URL.create("sqlite", database=str(tmp_path / "s.db"))
-    with Store.open_url(url) as store, store._read() as connection:
+    with Store.open(url) as store, store._read() as connection:
         assert store.revision() == REVISIONS[-1]
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
@@ -129,20 +129,20 @@ def test_sqlite_is_upgraded_by_itself_and_kept_in_wal_mode(tmp_path: Path) -> No
 def test_postgresql_is_upgraded_only_when_asked(new_database: Callable[[], URL]) -> None:
     url = new_database()
     with pytest.raises(StoreError, match="has no tables yet\n  hint: run `tallybook store upgrade`"):
-        Store.open_url(url)
+        Store.open(url)
     with Store(url) as store:
         store.upgrade()
         store.upgrade()
-    with Store.open_url(url) as store:
+    with Store.open(url) as store:
         assert store.runs() == ()
 
 
 def test_a_store_of_a_newer_version_is_refused(fresh_url: Callable[[], URL]) -> None:
-    with Store.open_url(fresh_url()) as store:
+    with Store.open(fresh_url()) as store:
         with store._write() as connection:
             connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
         try:
-            for attempt in (lambda: Store.open_url(store.url), store.upgrade):
+            for attempt in (lambda: Store.open(store.url), store.upgrade):
                 with pytest.raises(StoreError, match="made by a newer version of tallybook"):
                     attempt()
         finally:
@@ -169,10 +169,10 @@ def test_a_foreign_key_holds(store: Store) -> None:
 
 
 def test_an_up_to_date_store_opens_without_alembic_or_pyspark(tmp_path: Path) -> None:
-    Store.open(None, tmp_path, {}).close()
+    Store.open(store_url(None, tmp_path, {})).close()
     code = (
-        "import sys, pathlib; from tallybook.store.store import Store; "
-        "Store.open(None, pathlib.Path(sys.argv[1]), {}).close(); "
+        "import sys, pathlib; from tallybook.store.database import store_url; from tallybook.store.store import Store; "
+        "Store.open(store_url(None, pathlib.Path(sys.argv[1]), {})).close(); "
         "print([name for name in ('alembic', 'pyspark', 'psycopg') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)

@@ -46,7 +46,7 @@ class StoreMachine(RuleBasedStateMachine):
         self, url: URL, project_body: Callable[..., Any], dataset_body: Callable[..., Any], snapshot: Snapshot
     ) -> None:
         super().__init__()
-        self.store = Store.open_url(url)
+        self.store = Store.open(url)
         self.project_body, self.dataset_body, self.snapshot_like = project_body, dataset_body, snapshot
         self.made: dict[tuple[str, int], Definition] = {}
         self.snapshots: dict[str, Snapshot] = {}

@@ -16,6 +16,7 @@ from tests.store.kit import record, record_all
 from tallybook.errors import RunError, StoreError
 from tallybook.model.run import Snapshot
 from tallybook.project.recorded import content_hash
+from tallybook.store.database import store_url
 from tallybook.store.store import Store, _migrate
 from tallybook.store.tables import metadata
 from tallybook.store.workspaces import WorkspaceRef
@@ -42,8 +43,8 @@ def url(fresh_url: Callable[[], URL]) -> URL:
 @pytest.fixture
 def two(url: URL) -> Iterator[tuple[Store, Store]]:
     with (
-        Store.open_url(url, folder("ours", "/ours")) as ours,
-        Store.open_url(url, folder("theirs", "/theirs")) as theirs,
+        Store.open(url, folder("ours", "/ours")) as ours,
+        Store.open(url, folder("theirs", "/theirs")) as theirs,
     ):
         yield ours, theirs
 
@@ -85,99 +86,99 @@ def test_two_workspaces_with_the_same_ids_do_not_touch_each_other(
 
 def test_a_name_is_one_workspace_and_a_fresh_clone_is_accepted(url: URL, dataset_body: Body) -> None:
     files = {"orders": dataset_body("tier"), "rates": dataset_body("rate")}
-    with Store.open_url(url, folder("close", "/ann/close", **files)) as store:
+    with Store.open(url, folder("close", "/ann/close", **files)) as store:
         record_all(store, [("dataset", id, body) for id, body in files.items()])
     edited = files | {"orders": dataset_body("level")}
     for night in range(2):
         clone = folder("close", f"/build/{night}/close", f"runner-{night}", **edited)
-        with Store.open_url(url, clone) as store:
+        with Store.open(url, clone) as store:
             assert store.latest("dataset", "orders") is not None
         with Store(url, look=True) as looked:
             assert looked.enter_to_look(clone)
 
 
 def test_another_workspace_of_the_same_name_is_refused(url: URL, dataset_body: Body) -> None:
-    with Store.open_url(url, folder("close", "/ours", orders=dataset_body("tier"))) as store:
+    with Store.open(url, folder("close", "/ours", orders=dataset_body("tier"))) as store:
         record(store, "dataset", "orders", dataset_body("tier"))
     other = folder("close", "/theirs", "there", orders=dataset_body("level"))
-    for attempt in (lambda: Store.open_url(url, other), lambda: Store(url, look=True).enter_to_look(other)):
+    for attempt in (lambda: Store.open(url, other), lambda: Store(url, look=True).enter_to_look(other)):
         with pytest.raises(StoreError, match=r"already has a workspace 'close'(.|\n)*`tallybook store join`"):
             attempt()
     with Store(url) as store:
         store.join(other)
-    with Store.open_url(url, other) as store:
+    with Store.open(url, other) as store:
         assert store.latest("dataset", "orders") is not None
 
 
 def test_a_name_belongs_to_its_workspace_before_anything_is_applied(url: URL, dataset_body: Body) -> None:
-    with Store.open_url(url, folder("close", "/ours", orders=dataset_body("tier"))) as store:
+    with Store.open(url, folder("close", "/ours", orders=dataset_body("tier"))) as store:
         store.set_period_status("gregorian", "2026-01", "closed")
     with pytest.raises(StoreError, match="already has a workspace 'close'"):
-        Store.open_url(url, folder("close", "/theirs", orders=dataset_body("level")))
+        Store.open(url, folder("close", "/theirs", orders=dataset_body("level")))
 
 
 def test_names_that_differ_in_case_are_one_name(url: URL, dataset_body: Body) -> None:
     ours, files = folder("Große Close", "/ours", orders=dataset_body("tier")), {"orders": dataset_body("tier")}
-    Store.open_url(url, ours).close()
+    Store.open(url, ours).close()
     with pytest.raises(StoreError, match="already has a workspace 'Große Close'"):
-        Store.open_url(url, folder("GROSSE CLOSE", "/theirs", orders=dataset_body("level")))
+        Store.open(url, folder("GROSSE CLOSE", "/theirs", orders=dataset_body("level")))
     clone = folder("große close", "/clone", "there", **files)
-    with Store.open_url(url, clone) as store:
+    with Store.open(url, clone) as store:
         assert names(store) == ["Große Close"]
         store.rename("große CLOSE", clone)
         assert names(store) == ["große close"]
-    with Store.open_url(url, ours) as store:
+    with Store.open(url, ours) as store:
         assert names(store) == ["große close"], "a folder that keeps the old case follows"
 
 
 def test_a_new_name_does_not_leave_the_history_behind(url: URL, dataset_body: Body) -> None:
     files = {"orders": dataset_body("tier")}
-    with Store.open_url(url, folder("close", **files)) as store:
+    with Store.open(url, folder("close", **files)) as store:
         record(store, "dataset", "orders", files["orders"])
         store.set_period_status("gregorian", "2026-01", "closed")
     renamed = folder("month-end", **files)
     with pytest.raises(StoreError, match=r"this folder is workspace 'close'(.|\n)*store rename close`"):
-        Store.open_url(url, renamed)
+        Store.open(url, renamed)
     with Store(url) as store:
         with pytest.raises(StoreError, match="no workspace 'clsoe'\n  hint: it has 'close'"):
             store.rename("clsoe", renamed)
         store.rename("close", renamed)
         with pytest.raises(StoreError, match=r"workspace 'month-end' has the `name` of tallybook.yaml already"):
             store.rename("month-end", renamed)
-        Store.open_url(url, folder("taken", "/taken")).close()
+        Store.open(url, folder("taken", "/taken")).close()
         with pytest.raises(StoreError, match=r"already has a workspace 'taken'"):
             store.rename("month-end", folder("taken"))
         with pytest.raises(StoreError, match=r"no workspace 'budget'; it has 'month-end', 'taken'"):
             store.join(folder("budget", **files))
         with pytest.raises(StoreError, match=r"already has a workspace 'month-end'"):
             store.join(renamed, new=True)
-    with Store.open_url(url, renamed) as store:
+    with Store.open(url, renamed) as store:
         assert store.period_status("gregorian", "2026-01") == "closed"
     unrelated = folder("budget", budget=dataset_body("amount"))
-    with Store.open_url(url, unrelated) as store:
+    with Store.open(url, unrelated) as store:
         assert store.period_statuses("gregorian") == {}, "a build server uses one folder for many workspaces"
 
 
 def test_a_store_in_the_folder_of_its_workspace_follows_every_name(tmp_path: Path, dataset_body: Body) -> None:
     for name in ("close", "month end", "close"):
         ref = folder(name, str(tmp_path), owns=True, orders=dataset_body(name.split()[0]))
-        with Store.open(None, tmp_path, {}, ref) as store:
+        with Store.open(store_url(None, tmp_path, {}), ref) as store:
             record(store, "dataset", "orders", dataset_body(name.split()[0]))
-    with Store.open(None, tmp_path, {}) as store:
+    with Store.open(store_url(None, tmp_path, {})) as store:
         assert len(store.versions("dataset", "orders")) == 3 and names(store) == ["close"]
     guest = folder("guest", "/guest", orders=dataset_body("guest"))
-    Store.open(None, tmp_path, {}, guest).close()
+    Store.open(store_url(None, tmp_path, {}), guest).close()
     moved = folder("close again", "/elsewhere", "there", owns=True, orders=dataset_body("edited"))
-    with Store.open(None, tmp_path, {}, moved) as store:
+    with Store.open(store_url(None, tmp_path, {}), moved) as store:
         assert len(store.versions("dataset", "orders")) == 3 and names(store) == ["close again", "guest"]
     with pytest.raises(StoreError, match="already has a workspace 'guest'"):
-        Store.open(None, tmp_path, {}, folder("guest", owns=True, orders=dataset_body("edited")))
+        Store.open(store_url(None, tmp_path, {}), folder("guest", owns=True, orders=dataset_body("edited")))
 
 
 def test_the_owner_of_a_store_does_not_take_what_a_guest_recorded_first(tmp_path: Path, dataset_body: Body) -> None:
-    with Store.open(None, tmp_path, {}, folder("guest", "/guest", orders=dataset_body("guest"))) as store:
+    with Store.open(store_url(None, tmp_path, {}), folder("guest", "/guest", orders=dataset_body("guest"))) as store:
         record(store, "dataset", "orders", dataset_body("guest"))
-    with Store.open(None, tmp_path, {}, folder("owner", str(tmp_path), owns=True)) as store:
+    with Store.open(store_url(None, tmp_path, {}), folder("owner", str(tmp_path), owns=True)) as store:
         assert store.latest("dataset", "orders") is None and names(store) == ["guest", "owner"]
 
 
@@ -188,17 +189,17 @@ def test_two_folders_of_a_host_are_one_workspace_only_if_someone_says_so(
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "tallybook.yaml").write_text("name: close\n")
-    Store.open_url(url, one).close()
+    Store.open(url, one).close()
     with pytest.raises(StoreError, match=f"'close', in the folder {tmp_path}/one(.|\n)*`tallybook store join`"):
-        Store.open_url(url, two)
+        Store.open(url, two)
     with Store(url) as store:
         store.join(two)
     for ref in (two, one):
-        Store.open_url(url, ref).close()
+        Store.open(url, ref).close()
     moved = folder("close", str(tmp_path / "moved"), orders=dataset_body("tier"))
     for name in ("one", "two"):
         (tmp_path / name / "tallybook.yaml").unlink()
-    Store.open_url(url, moved).close()
+    Store.open(url, moved).close()
 
 
 def test_a_new_workspace_with_a_project_of_another_is_pointed_out(
@@ -206,7 +207,7 @@ def test_a_new_workspace_with_a_project_of_another_is_pointed_out(
 ) -> None:
     contents = {("project", "close", content_hash(project_body()))}
     for name in ("close", "month end", "month end"):
-        Store.open_url(url, WorkspaceRef(lambda name=name: name, name, Path("/books"), False, lambda: contents)).close()
+        Store.open(url, WorkspaceRef(lambda name=name: name, name, Path("/books"), False, lambda: contents)).close()
     [warning] = caplog.records
     assert "'month end' is a new workspace" in warning.getMessage()
     assert "Workspace 'close' there has the same project 'close'" in warning.getMessage()
@@ -253,9 +254,9 @@ def test_what_an_older_store_holds_belongs_to_the_workspace_that_recorded_it(old
             looked.enter_to_look(other)
     with Store(old) as store:
         store.join(other, new=True)
-    with Store.open_url(old, other) as store:
+    with Store.open(old, other) as store:
         assert (store.runs(), store.period_statuses("gregorian")) == ((), {})
-    with Store.open_url(old, fits) as store:
+    with Store.open(old, fits) as store:
         [run] = store.runs()
         assert (run.id, run.claim, run.project_status, run.workspace_id) == ("r", 7, "active", store.workspace_id)
         assert store.period_status("gregorian", "2026-01") == "locked"
@@ -276,7 +277,7 @@ def test_what_an_older_store_holds_is_given_to_its_folder_or_on_demand(
         store.upgrade()
         if not owns:
             store.join(edited)
-    with Store.open_url(old, edited) as store:
+    with Store.open(old, edited) as store:
         assert store.period_status("gregorian", "2026-01") == "locked" and names(store) == ["close"]
 
 

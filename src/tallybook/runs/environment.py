@@ -22,6 +22,7 @@ from tallybook.store.workspaces import WorkspaceRef
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from sqlalchemy.engine import URL
 
 PRIVATE = ".tallybook"
 """The folder of a workspace that belongs to the product."""
@@ -59,16 +60,16 @@ class Environment:
 
     def store(self) -> Store:
         """Opens the metadata store. Close it, or use it in a `with`."""
-        setting = self._store_setting()
+        url = self._store_url()
         with suppress(OSError):
             self._private_folder()
-        return Store.open(setting, self.root, workspace=self._reference(setting))
+        return Store.open(url, self._reference(url))
 
     @contextmanager
     def existing_store(self) -> Iterator[Store | None]:
         """Opens the store to read it; None if there is none. Nothing is made or changed, so it may be read-only."""
-        setting = self._store_setting()
-        store = Store.look(setting, self.root, workspace=self._reference(setting))
+        url = self._store_url()
+        store = Store.look(url, self._reference(url))
         if store is None:
             yield None
             return
@@ -77,36 +78,35 @@ class Environment:
 
     def upgrade_store(self) -> None:
         """Makes or migrates the tables of the store."""
-        with Store.at(self._store_setting(), self.root) as store:
+        with Store(self._store_url()) as store:
             store.upgrade()
 
     def join_store(self, *, new: bool) -> None:
         """Makes this folder the workspace that has its name in the store; with `new`, a new one of that name."""
-        setting = self._store_setting()
-        with Store.at(setting, self.root) as store:
+        url = self._store_url()
+        with Store(url) as store:
             store.ensure_current()
-            store.join(self._reference(setting), new=new)
+            store.join(self._reference(url), new=new)
 
     def rename_in_store(self, old: str) -> None:
         """Gives the workspace `old` of the store the name that the settings have now."""
-        setting = self._store_setting()
-        with Store.at(setting, self.root) as store:
+        url = self._store_url()
+        with Store(url) as store:
             store.ensure_current()
-            store.rename(old, self._reference(setting))
+            store.rename(old, self._reference(url))
 
-    def _store_setting(self) -> str | None:
-        """Returns the `store` setting. Raises ValidationError if the settings have a problem: they might name another
+    def _store_url(self) -> URL:
+        """Returns the url of the store. Raises ValidationError if the settings have a problem: they might name another
         store, and this one knows nothing of its runs and closed periods."""
-        if os.environ.get(URL_VARIABLE):
-            return None
-        if wrong := self._settings_problems():
-            raise ValidationError(wrong)
-        settings = self.definitions.settings
-        return settings.store if settings is not None else None
+        settings = None
+        if not os.environ.get(URL_VARIABLE):
+            if wrong := self._settings_problems():
+                raise ValidationError(wrong)
+            settings = self.definitions.settings
+        return store_url(settings.store if settings is not None else None, self.root, os.environ)
 
-    def _reference(self, setting: str | None) -> WorkspaceRef:
+    def _reference(self, url: URL) -> WorkspaceRef:
         """Returns what a store recognises this workspace by."""
-        url = store_url(setting, self.root, os.environ)
         return WorkspaceRef(
             name=self._recorded_name,
             host=socket.gethostname(),

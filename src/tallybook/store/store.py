@@ -5,8 +5,7 @@ Alembic is imported only if there is something to migrate. A current store opens
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from sqlite3 import OperationalError as SqliteOperationalError
 from time import sleep
@@ -17,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL
 
 from tallybook.errors import StoreError
-from tallybook.store.database import Database, store_url
+from tallybook.store.database import Database
 from tallybook.store.lifecycle import ChangeStore, Periods
 from tallybook.store.results import Results
 from tallybook.store.runs import Runs
@@ -137,37 +136,14 @@ class Schema(Database):
 class Store(Schema, Workspaces, ChangeStore, Periods, Runs, Results):
     """Versions of definitions, the state of projects and periods, and all runs, of one workspace.
 
-    Commands that write use `Store.open(...)`: it checks the tables, and records runs as failed whose process has died.
-    `Store.look(...)` changes nothing. `Store.at(...)` only connects, for commands about the store itself.
+    Commands that write use `Store.open(url)`: it checks the tables, and records runs as failed whose process has died.
+    `Store.look(url)` changes nothing. `Store(url)` does not check the tables, for commands about the store itself.
     """
 
     @classmethod
-    def at(cls, setting: str | None, root: Path, environ: Mapping[str, str] = os.environ) -> Store:
-        """Returns the store of the workspace at `root` without checking its tables."""
-        return cls(store_url(setting, root, environ))
-
-    @classmethod
-    def open(
-        cls,
-        setting: str | None,
-        root: Path,
-        environ: Mapping[str, str] = os.environ,
-        workspace: WorkspaceRef = ONLY_WORKSPACE,
-    ) -> Store:
-        """Opens the store of the workspace at `root`; `setting` is its `store` setting."""
-        return cls.open_url(store_url(setting, root, environ), workspace)
-
-    @classmethod
-    def look(
-        cls,
-        setting: str | None,
-        root: Path,
-        environ: Mapping[str, str] = os.environ,
-        workspace: WorkspaceRef = ONLY_WORKSPACE,
-    ) -> Store | None:
-        """Opens the store of the workspace at `root` to read it. Nothing is made or changed, so it may be read-only.
-        Returns None if the SQLite file does not exist, or the store has no such workspace."""
-        url = store_url(setting, root, environ)
+    def look(cls, url: URL, workspace: WorkspaceRef = ONLY_WORKSPACE) -> Store | None:
+        """Opens a store to read it. Nothing is made or changed, so it may be read-only. Returns None if the SQLite file
+        does not exist, or the store has no such workspace."""
         if url.get_backend_name() == "sqlite" and not Path(str(url.database)).exists():
             refuse_damaged(Path(str(url.database)))
             return None
@@ -183,8 +159,8 @@ class Store(Schema, Workspaces, ChangeStore, Periods, Runs, Results):
         return None
 
     @classmethod
-    def open_url(cls, url: URL, workspace: WorkspaceRef = ONLY_WORKSPACE) -> Store:
-        """Opens the store at a url, and makes or upgrades it if needed."""
+    def open(cls, url: URL, workspace: WorkspaceRef = ONLY_WORKSPACE) -> Store:
+        """Opens a store, and makes or upgrades it if needed."""
         store = cls(url)
 
         def prepare() -> None:
