@@ -32,7 +32,6 @@ from tallybook.text import padded, printable, width
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
-
 _FOUND_BY = {"period": PERIOD, "bitemporal": VALID_FROM}
 """The column by which a run finds its rows in a table."""
 

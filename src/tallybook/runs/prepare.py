@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tallybook.errors import Problem, ValidationError, did_you_mean
 from tallybook.model.period import Calendar
@@ -18,7 +19,9 @@ from tallybook.project.check_result import CheckResult
 from tallybook.project.load import Definitions, ProjectEntry
 from tallybook.project.recorded import Changes, Recorded
 from tallybook.project.versions import changes
-from tallybook.store.store import Store
+
+if TYPE_CHECKING:
+    from tallybook.store.store import Store
 
 
 @dataclass(frozen=True)

@@ -121,9 +121,9 @@ def remote_reading(type: T.DataType, name: str) -> ColumnReading:
     """Returns how to read a column of a file whose tail cannot be read, so that its writer is not known."""
     match type:
         case T.DateType():
-            return _date(name, known=False)
+            return _date(name, calendar_known=False)
         case T.TimestampType():
-            return _timestamp(name, zoned=False, known=False, writer=None)
+            return _timestamp(name, zoned=False, calendar_known=False, writer=None)
     return ColumnReading(type)
 
 
@@ -167,15 +167,15 @@ def exact_in_orc(frame: DataFrame) -> DataFrame:
     return frame.select(*(checked(field) for field in frame.schema.fields))
 
 
-def _date(name: str, *, known: bool) -> ColumnReading:
+def _date(name: str, *, calendar_known: bool) -> ColumnReading:
     """Returns how to read a date as text. If the calendar is not known, only days that are the same in both calendars
     can be trusted."""
     column = sql.name(name)
-    old = None if known else (f"{column} < '1582-10-15'", UNKNOWN_CALENDAR)
+    old = None if calendar_known else (f"{column} < '1582-10-15'", UNKNOWN_CALENDAR)
     return ColumnReading(T.DateType(), T.StringType(), doubt=first_doubt(old))
 
 
-def _timestamp(name: str, *, zoned: bool, known: bool, writer: int | None) -> ColumnReading:
+def _timestamp(name: str, *, zoned: bool, calendar_known: bool, writer: int | None) -> ColumnReading:
     """Returns how to read a timestamp as text.
 
     The C++ library stores a fraction of a second before 1970 in a way that the Java library misreads. The Java library
@@ -186,7 +186,7 @@ def _timestamp(name: str, *, zoned: bool, known: bool, writer: int | None) -> Co
     before_1970 = (f"{column} < '1970' AND {column} LIKE '%.%'", "it is before 1970 and has a fraction of a second")
     epoch = f"{column} BETWEEN '1969-12-31 09' AND '1970-01-01 15' AND {column} RLIKE ':(00|30)[.](?!000)'"
     doubt = first_doubt(
-        None if known else (f"{column} < '1582-10-15'", UNKNOWN_CALENDAR),
+        None if calendar_known else (f"{column} < '1582-10-15'", UNKNOWN_CALENDAR),
         None if writer == _JAVA else before_1970,
         None
         if writer == _CPP
@@ -224,17 +224,17 @@ class _Tail:
         """Returns how to read a column of the row."""
         index = self.footer.types[0].subtypes[self.names.index(name)]
         kind, type = self.footer.types[index].kind, self._type(index)
-        known = self.calendar is not None
+        calendar_known = self.calendar is not None
         if kind == _DATE:
             low, high = self._bounds(index, "date")
             recent = low >= GREGORIAN_DAY and high <= _LAST_DAY
-            return ColumnReading(type) if recent else _date(name, known=known)
+            return ColumnReading(type) if recent else _date(name, calendar_known=calendar_known)
         if kind in (_TIMESTAMP, _INSTANT):
             low, high = self._bounds(index, "timestamp")
             recent = low >= _MILLIS_OF_DAY and high < _LAST_DAY * _MILLIS_OF_DAY
             if recent and self._by_spark:  # others may write nanoseconds
                 return ColumnReading(type)
-            return _timestamp(name, zoned=kind == _INSTANT, known=known, writer=self.footer.writer)
+            return _timestamp(name, zoned=kind == _INSTANT, calendar_known=calendar_known, writer=self.footer.writer)
         if isinstance(type, T.TimestampNTZType):
             return ColumnReading(type, doubt=first_doubt(out_of_years(sql.name(name), type)))
         return ColumnReading(type)

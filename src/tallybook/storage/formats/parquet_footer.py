@@ -120,8 +120,8 @@ class _Writer:
             legacy = int(spark.split(b".")[0]) < 3 or any(
                 key.startswith(b"org.apache.spark.legacy") for key in metadata
             )
-            known = in_java or not legacy  # other tools copy the metadata of Spark unchanged
-            return cls(known, known and (not legacy or b"org.apache.spark.timeZone" in metadata), in_java)
+            knows_days = in_java or not legacy  # other tools copy the metadata of Spark unchanged
+            return cls(knows_days, knows_days and (not legacy or b"org.apache.spark.timeZone" in metadata), in_java)
         proleptic = metadata.get(b"writer.date.proleptic")  # Hive
         if proleptic is not None:
             return cls(True, proleptic == b"true", False, julian=proleptic != b"true")
