@@ -7,7 +7,7 @@ TWO_PROCESSES := -n 2
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long faults test-cluster test-connect check format docs mutants lock audit sbom clean distclean $(BENCHES)
+.PHONY: help install demo test test-long faults test-cluster test-connect check format docs bench bench-long mutants lock audit sbom clean distclean $(BENCHES)
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +58,12 @@ format: $(INSTALLED) ## Fix what lint and format can fix
 
 docs: $(INSTALLED) ## Rewrite the generated reference pages and the JSON Schema
 	$(PYTEST) --update-golden -k 'reference or schema'
+
+bench: $(INSTALLED) ## Run all benchmarks beside their rivals; meant for an idle machine
+	$(BIN)/python benchmarks/_all.py $(ARGS)
+
+bench-long: $(INSTALLED) ## The same, and 10 and 50 million rows
+	$(BIN)/python benchmarks/_all.py --long $(ARGS)
 
 $(BENCHES): bench-%: benchmarks/%.py $(INSTALLED)
 	$(BIN)/python $< $(ARGS)

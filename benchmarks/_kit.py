@@ -96,7 +96,7 @@ class Suite:
         ways = {name: way for name, way in case.ways.items() if not self.given.ways or name in self.given.ways}
         jobs: dict[str, dict[str, int]] = {}
         seconds: list[dict[str, float]] = []
-        warmups = 1 if self.results else 2
+        warmups = 2 if not self.results and self.given.rounds > 1 else 1
         for number in range(warmups):
             turn = {}
             for name, way in ways.items():
@@ -208,14 +208,17 @@ def options(
 
 @contextlib.contextmanager
 def suite(name: str, question: str | None, given: argparse.Namespace, *, session: bool = True) -> Iterator[Suite]:
-    """Starts a session, and at the end prints the table and writes the JSON file."""
+    """Starts a session, and at the end prints the table and writes the JSON file, also of a benchmark that fails."""
     os.environ.setdefault("POLARS_MAX_THREADS", str(CORES))
     first_line = (question or name).partition("\n")[0]
     with tempfile.TemporaryDirectory(prefix="tallybook-bench-") as folder:
         settings = SparkSettings(master=f"local[{CORES}]", conf={"spark.driver.memory": given.memory})
         running = Suite(name, first_line, given, get_session(settings) if session else None, Path(folder))
-        yield running
-        report(running)
+        try:
+            yield running
+        finally:
+            if running.results:
+                report(running)
 
 
 def report(done: Suite) -> None:

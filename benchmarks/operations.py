@@ -1,103 +1,113 @@
-"""How does the cost of a chain of dependent updates grow, beside the same chain written by hand?
+"""What does a long chain of dependent updates cost, and how long does the driver plan it?
 
-1 million rows; every update reads what the one before it wrote. The engine may never be slower than the hand-written
-chain, and 200 updates may cost at most 15 times what 20 do.
+20, 100 or 200 updates, each of which reads what the one before it wrote. By hand: the same chain of `withColumn` with
+`when`. `driver_ms` is the time from the start of a run to its first Spark job; its growth from the shortest chain, by
+operation, is `planning_ms`.
 """
 
 from __future__ import annotations
 
-import argparse
+import statistics
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
-from _timing import alternate, median, report
-from pyspark.sql import DataFrame, SparkSession
+from _by_hand import read, write
+from _data import LINES, lines_data
+from _kit import ENGINE, SPARK, Case, Suite, Way, job_group, judge, options, suite
+from _workspace import PERIOD, dataset, engine_way, output, update, write_workspace
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tallybook.engine.frames import apply_operations
-from tallybook.engine.session import get_session
-from tallybook.model.settings import SparkSettings
-
-GROWTH_BAR = 15.0
-
-
-def rows(spark: SparkSession, count: int) -> DataFrame:
-    number = F.col("id")
-    return spark.range(0, count, numPartitions=4).select(
-        number.cast("string").alias("key"),
-        (number % 10).alias("kind"),
-        (number % 100_000 / 100).cast("decimal(18,2)").alias("amount"),
-        number.alias("quantity"),
-    )
+COLUMNS = ("line_id", "quantity", "amount")
+PLANNING_BAR_MS = 5.0
+"""For each operation of a chain of 200."""
+BARRED = 200
+POLL_SECONDS = 0.005
 
 
-def by_hand(frame: DataFrame, updates: int) -> DataFrame:
-    """The chain as a PySpark developer writes it, with the audit column the engine keeps too."""
-    now = F.current_timestamp()
-    id = F.lpad(F.lower(F.hex(F.monotonically_increasing_id())), 12, "0")
-    working = frame.withColumns(
-        {
-            "_row_id": F.concat(F.lit("019c1c38-a400-7000-8000-"), id),
-            "_source_dataset_id": F.lit("rows"),
-            "_source_table": F.lit("rows"),
-            "_operation_seq": F.lit(0).cast("bigint"),
-            "_created_at": now,
-            "_updated_at": now,
-            "_deleted": F.lit(False),
-            "_labels": F.lit(""),
-            "_period": F.lit("2026-01"),
-        }
-    )
-    for number in range(updates):
-        chosen = F.col("kind") != number % 10
-        value = F.col("quantity") + F.col("kind") + number
-        working = working.withColumns(
-            {
-                "quantity": F.when(chosen, value).otherwise(F.col("quantity")),
-                "_updated_at": F.when(chosen, now).otherwise(F.col("_updated_at")),
-            }
-        )
-    return working
-
-
-def by_engine(frame: DataFrame, updates: int) -> DataFrame:
-    operations = [
-        {
-            "seq": number + 1,
-            "name": f"update {number}",
-            "type": "update",
-            "selector": f"kind <> {number % 10}",
-            "arguments": {"assignments": [{"column": "quantity", "expression": f"quantity + kind + {number}"}]},
-        }
-        for number in range(updates)
+def by_engine(suite: Suite, data: Path, count: int) -> Way:
+    updates = [
+        update(f'cost_centre <> "CC-{number % 50}"', quantity=f"quantity + LEN(channel) + {number}")
+        for number in range(count)
     ]
-    return apply_operations(frame, operations, period="2026-01")
+    folder = suite.new_folder("workspace")
+    datasets = [dataset("lines", LINES, monthly=True)]
+    return engine_way(write_workspace(folder, data, datasets, [*updates, output("result", COLUMNS)]), ["result"])
 
 
-def evaluate(frame: DataFrame) -> None:
-    frame.write.format("noop").mode("overwrite").save()
+def by_spark(spark: SparkSession, data: Path, target: Path, count: int) -> None:
+    working = read(spark, data / "lines" / PERIOD, LINES)
+    for number in range(count):
+        value = F.col("quantity") + F.length("channel") + number
+        chosen = F.col("cost_centre") != f"CC-{number % 50}"
+        working = working.withColumn("quantity", F.when(chosen, value).otherwise(F.col("quantity")))
+    write(working.select(*COLUMNS), target)
+
+
+class Watched:
+    """Work whose turns also note the milliseconds before their first Spark job."""
+
+    def __init__(self, spark: SparkSession, work: Callable[[], object]) -> None:
+        self.spark = spark
+        self.work = work
+        self.driver_ms: list[float] = []
+
+    def __call__(self) -> None:
+        done = threading.Event()
+        with job_group(self.spark) as group, ThreadPoolExecutor(1) as pool:
+            begun = time.perf_counter()
+            first_job = pool.submit(self.first_job, group, done)
+            try:
+                self.work()
+            finally:
+                done.set()
+        self.driver_ms.append((first_job.result() - begun) * 1000)
+
+    def first_job(self, group: str, done: threading.Event) -> float:
+        """Returns the time at which the group has its first job, or at which the work is done."""
+        tracker = self.spark.sparkContext.statusTracker()
+        while not done.is_set() and not tracker.getJobIdsForGroup(group):
+            time.sleep(POLL_SECONDS)
+        return time.perf_counter()
+
+
+def case(suite: Suite, rows: int, count: int) -> Case:
+    spark, data, target = suite.session, lines_data(suite.session, suite.data, rows), suite.folder / "by-hand"
+    engine = by_engine(suite, data, count)
+    ways = {
+        ENGINE: Way(Watched(spark, engine.run), engine.outputs),
+        SPARK: Way(Watched(spark, lambda: by_spark(spark, data, target, count)), (target,)),
+    }
+    return Case({"rows": rows, "updates": count}, ways)
+
+
+def add_planning(result: dict[str, Any], measured: Case, count: int, shortest: dict[str, tuple[int, float]]) -> None:
+    """Adds the time on the driver, and by how much it grows with each operation from the shortest chain."""
+    for name, way in measured.ways.items():
+        if f"{name}_ms" not in result:
+            continue
+        assert isinstance(way.run, Watched)
+        timed_turns = way.run.driver_ms[-len(result["turns_ms"][name]) :]
+        driver = statistics.median(timed_turns)
+        result[f"{name}_driver_ms"] = round(driver, 1)
+        fewest, least = shortest.setdefault(name, (count, driver))
+        if count > fewest:
+            result[f"{name}_planning_ms"] = round((driver - least) / (count - fewest), 2)
+    judge(result, "engine_planning_ms", PLANNING_BAR_MS if count == BARRED else None)
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--rows", type=int, default=1_000_000)
-    arguments.add_argument("--updates", type=int, nargs="+", default=[20, 100, 200])
-    arguments.add_argument("--rounds", type=int, default=3)
-    arguments.add_argument("--json", action="store_true")
-    given = arguments.parse_args()
-    spark = get_session(SparkSettings(master="local[2]", conf={"spark.driver.memory": "4g"}))
-    frame = rows(spark, given.rows)
-    results = []
-    for updates in given.updates:
-        ways = {
-            "hand": lambda updates=updates: evaluate(by_hand(frame, updates)),
-            "engine": lambda updates=updates: evaluate(by_engine(frame, updates)),
-        }
-        seconds = alternate(ways, given.rounds)
-        engine, hand = median(seconds["engine"]), median(seconds["hand"])
-        results.append({"updates": updates, "engine_s": engine, "hand_s": hand, "ratio": engine / hand})
-    for result in results:
-        result["growth"] = result["engine_s"] / results[0]["engine_s"]
-        result["within"] = "yes" if result["ratio"] <= 1.0 and result["growth"] <= GROWTH_BAR else "NO"
-    report("operations: chains of dependent updates", results, given.json)
+    given = options(__doc__, rows=[200_000], long_rows=[2_000_000], counts=[20, 100, 200])
+    with suite("operations", __doc__, given) as running:
+        for rows in given.rows:
+            shortest: dict[str, tuple[int, float]] = {}
+            for count in given.counts:
+                measured = case(running, rows, count)
+                add_planning(running.measure(measured), measured, count, shortest)
 
 
 if __name__ == "__main__":

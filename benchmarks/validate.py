@@ -1,52 +1,45 @@
 """How long does `tallybook validate` take from the shell, on 200 operations over a dataset of 100 columns?
 
-    python benchmarks/validate.py [--runs N] [--json]
-
-Every run is a new process, as a user or an editor would start it. The bar is one second.
+Every round is a new process, as a user or an editor would start it. The bar is one second.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-BAR_SECONDS = 1.0
+from _kit import judge, options, suite
+
+BAR_MS = 1000.0
+COLUMNS = 100
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--operations", type=int, default=200)
-    parser.add_argument("--columns", type=int, default=100)
-    parser.add_argument("--json", action="store_true", help="print JSON only")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        write_workspace(Path(folder), given.operations, given.columns)
-        measured = [measure(Path(folder)) for _ in range(given.runs)]
-    wall, cpu = ([run[index] for run in measured] for index in (0, 1))
-    result = {
-        "operations": given.operations,
-        "columns": given.columns,
-        "runs": given.runs,
-        "wall_seconds": {"min": min(wall), "median": statistics.median(wall), "max": max(wall)},
-        "cpu_seconds": {"min": min(cpu), "median": statistics.median(cpu), "max": max(cpu)},
-        "bar_seconds": BAR_SECONDS,
-        "within_bar": statistics.median(wall) < BAR_SECONDS,
-    }
-    print(json.dumps(result, indent=2) if given.json else table(result))
-    return 0 if result["within_bar"] else 1
+def main() -> None:
+    given = options(__doc__, counts=[200], rounds=7)
+    with suite("validate", __doc__, given, session=False) as running:
+        for operations in given.counts:
+            folder = running.new_folder("workspace")
+            write_workspace(folder, operations, COLUMNS)
+            measured = [measure(folder) for _ in range(given.rounds)]
+            wall, processor = zip(*measured, strict=True)
+            result = {
+                "operations": operations,
+                "columns": COLUMNS,
+                "engine_ms": statistics.median(wall) * 1000,
+                "slowest_ms": max(wall) * 1000,
+                "processor_ms": statistics.median(processor) * 1000,
+            }
+            judge(result, "engine_ms", BAR_MS)
+            running.add(result)
 
 
 def measure(workspace: Path) -> tuple[float, float]:
-    """Wall and processor seconds of one validation in a process of its own."""
+    """Returns wall and processor seconds of one validation in a process of its own."""
     command = Path(sys.executable).with_name("tallybook")
     before = os.times()
     start = time.perf_counter()
@@ -54,7 +47,7 @@ def measure(workspace: Path) -> tuple[float, float]:
     wall = time.perf_counter() - start
     after = os.times()
     used = after.children_user + after.children_system - before.children_user - before.children_system
-    return round(wall, 3), round(used, 3)
+    return wall, used
 
 
 def write_workspace(folder: Path, operations: int, columns: int) -> None:
@@ -107,16 +100,5 @@ def assignments(seq: int, columns: int) -> Iterator[tuple[str, str]]:
     yield "_labels", f'CONCAT(_labels, "{{step:{seq}}}")'
 
 
-def table(result: dict[str, object]) -> str:
-    rows = [f"validate, {result['operations']} operations over {result['columns']} columns, {result['runs']} runs"]
-    rows.append(f"{'seconds':<10}{'min':>8}{'median':>8}{'max':>8}")
-    for name in ("wall", "cpu"):
-        seconds = result[f"{name}_seconds"]
-        assert isinstance(seconds, dict)
-        rows.append(f"{name:<10}" + "".join(f"{seconds[key]:>8.3f}" for key in ("min", "median", "max")))
-    rows.append(f"bar: {BAR_SECONDS} s wall, median {'within' if result['within_bar'] else 'OVER'}")
-    return "\n".join(rows)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
