@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from tests.kit.operations import NOW, aggregate, applied, orders, rows, update
 
-from tallybook.engine import execute as core
+from tallybook.engine import keeping
 from tallybook.engine.events import Event, Failed, Finished, OutputWritten, RunStarted, StepPlanned, StepStarted, Warned
-from tallybook.engine.execute import Sink, Warn, execute
-from tallybook.engine.keeping import KeptInMemory
+from tallybook.engine.execute import Sink, Warn, execute, working_rows
+from tallybook.engine.keeper import MemoryKeeper
 from tallybook.engine.plan import Calculation, RunContext
 from tallybook.engine.tables import LocatedTables
 from tallybook.errors import RunError, StoreError
@@ -41,19 +42,19 @@ def output(seq: int, **arguments: object) -> dict[str, object]:
 class Collected(Sink):
     """The rows of every output and of the final working dataset."""
 
+    needs_working: ClassVar[bool] = True
+
     written: dict[int, list[Row]] = field(default_factory=dict)
     final: list[Row] = field(default_factory=list)
 
     def publish(self, output: Publication, rows: DataFrame, _warn: Warn) -> None:
         self.written[output.seq] = rows.collect()
 
-    def finish(self, working: DataFrame, _warn: Warn) -> None:
+    def take_working(self, working: DataFrame) -> None:
         self.final = working.collect()
 
 
-def executed(
-    spark: SparkSession, folder: Path, sink: Sink, *operations: dict[str, object], **options: object
-) -> DataFrame:
+def calculated(spark: SparkSession, folder: Path, *operations: dict[str, object]) -> tuple[Calculation, LocatedTables]:
     project = Project.model_validate(
         {"id": "p", "name": "P", "input_dataset_id": "d", "operations": operations}, strict=False
     )
@@ -61,8 +62,11 @@ def executed(
     context = RunContext("r", period, period.start_date, NOW, 1_770_000_000_000)
     calculation = Calculation.of(bind_project(project, project.operations, DatasetVersions.of({"d": DATASET})), context)
     source = FileSource(id="s", type="parquet", options=FileOptions(path_prefix=str(folder)))
-    tables = LocatedTables(spark, {calculation.input: (Location(source, str(folder)),)}, period, GREGORIAN)
-    return execute(spark, calculation, tables, sink, **options)  # type: ignore[arg-type]  # options of execute
+    return calculation, LocatedTables(spark, {calculation.input: (Location(source, str(folder)),)}, period, GREGORIAN)
+
+
+def executed(spark: SparkSession, folder: Path, sink: Sink, *operations: dict[str, object], **options: object) -> None:
+    execute(spark, *calculated(spark, folder, *operations), sink, **options)  # type: ignore[arg-type]  # of execute
 
 
 def collected(spark: SparkSession, folder: Path, *operations: dict[str, object]) -> Collected:
@@ -109,7 +113,7 @@ def test_the_time_of_a_run_is_not_written_into_generated_code(
     spark: SparkSession, parquet: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Two runs of a project share their code, so a session compiles it once."""
-    frame = executed(spark, parquet, Sink(), SUMS)
+    frame = working_rows(spark, *calculated(spark, parquet, SUMS))
     adaptive = spark.conf.get("spark.sql.adaptive.enabled", "true")
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
@@ -123,20 +127,20 @@ def test_the_time_of_a_run_is_not_written_into_generated_code(
 
 def test_what_is_kept_is_let_go(spark: SparkSession, parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[DataFrame] = []
-    keep = KeptInMemory.keep
-    monkeypatch.setattr(KeptInMemory, "keep", lambda self, *args: kept.append(keep(self, *args)) or kept[-1])
+    keep = MemoryKeeper.keep
+    monkeypatch.setattr(MemoryKeeper, "keep", lambda self, *args: kept.append(keep(self, *args)) or kept[-1])
     again = {**SUMS, "seq": 5, "name": "again", **aggregate(["key"], other="COUNT(*)")}
     collected(spark, parquet, output(1), SUMS, output(3), {**again, "seq": 5}, output(6))
     assert kept and not any(frame.storageLevel.useMemory or frame.storageLevel.useDisk for frame in kept)
 
 
 def test_a_long_chain_is_cut_and_stays_right(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "CUT_EVERY", 3)
+    monkeypatch.setattr(keeping, "CUT_EVERY", 3)
     cuts: list[int] = []
     frame = orders(spark, ("A", "EMEA", "on", 0, 0), ("B", "APAC", "on", 0, 5))
     checkpoint = type(frame).localCheckpoint
     monkeypatch.setattr(type(frame), "localCheckpoint", lambda self, **kw: cuts.append(1) or checkpoint(self, **kw))
-    after = applied(frame, *[update("quantity < 5", quantity="quantity + 1")] * 8)
+    after = applied(frame, *[update("quantity < 5", quantity="quantity + 1")] * 11)
     assert rows(after, "order_id", "quantity") == [("A", 5), ("B", 5)]
     assert len(cuts) == 2
 
@@ -147,7 +151,7 @@ def test_observers_hear_what_happens_in_order(spark: SparkSession, parquet: Path
             super().publish(output, rows, warn)
             warn(f"output {output.seq} is odd")
 
-        def finish(self, working: DataFrame, warn: Warn) -> None:
+        def finish(self, warn: Warn) -> None:
             warn("all is odd")
 
     heard: list[Event] = []

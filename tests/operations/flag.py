@@ -13,10 +13,13 @@ from tallybook.model.base import Entity, Expression, Text
 from tallybook.model.columns import BOOLEAN, UPDATED_AT
 from tallybook.operations.base import BuildContext, Operation, Step
 from tallybook.operations.binding import Binding, check_column_name
-from tallybook.operations.lookups import assign_columns, join_lookups
+from tallybook.operations.lookups import assign_columns, lookups_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column
+
+    from tallybook.expressions.compile import Compiler
+    from tallybook.rows.working import Rows
 
 
 class FlagArguments(Entity):
@@ -59,11 +62,10 @@ class FlagStep(Step):
     def writes(self) -> Mapping[str, str | None]:
         return {self.column: "arguments.when", UPDATED_AT: None}
 
-    def apply(self, frame: DataFrame, build: BuildContext) -> DataFrame:
+    def change(self, rows: Rows, build: BuildContext) -> Rows:
+        return assign_columns(rows, self, lookups_of(self), self._value, build)
+
+    def _value(self, compiler: Compiler) -> dict[str, Column]:
         from pyspark.sql import functions as F
 
-        joined = join_lookups(frame, self, build)
-        chosen = build.chosen(self.selector)
-        old = F.col(self.column) if self.column in self.before.columns else F.lit(None).cast("boolean")
-        flag = build.where(chosen, F.coalesce(build.compiler.column(self.when), F.lit(False)), old)
-        return assign_columns(joined, {self.column: flag} | build.stamp(chosen), self)
+        return {self.column: F.coalesce(compiler.column(self.when), F.lit(False))}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import ClassVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -98,12 +99,13 @@ def _failure(error: Exception) -> str:
 
 @dataclass
 class _Collecting(Sink):
+    needs_working: ClassVar[bool] = True
     results: dict[int, Computed] = field(default_factory=dict)
 
     def publish(self, output: Publication, rows: DataFrame, _warn: Warn) -> None:
         self._collect(output.seq, rows)
 
-    def finish(self, working: DataFrame, _warn: Warn) -> None:
+    def take_working(self, working: DataFrame) -> None:
         self._collect(0, working)
 
     def _collect(self, seq: int, rows: DataFrame) -> None:

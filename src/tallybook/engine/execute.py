@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -26,18 +27,16 @@ from tallybook.engine.events import (
 )
 from tallybook.engine.failures import explained
 from tallybook.engine.interrupt import interruptible
-from tallybook.engine.keeping import Keeping, KeptInMemory
-from tallybook.engine.pipeline import Pipeline
+from tallybook.engine.keeper import Keeper, MemoryKeeper
+from tallybook.engine.keeping import Keep
+from tallybook.engine.pipeline import Pipeline, Working
 from tallybook.engine.plan import Calculation
 from tallybook.engine.tables import Tables
 from tallybook.errors import Problem, ProblemError, RunError
 from tallybook.model.run import OutputResult
 from tallybook.operations.base import Step
+from tallybook.operations.flow import live_columns
 from tallybook.operations.publication import Publication
-from tallybook.rows.system import select_columns
-
-CUT_EVERY = 20
-"""The number of steps after which the Spark plan is cut: the cost of planning grows faster than the plan."""
 
 Warn = Callable[[str], None]
 
@@ -48,6 +47,9 @@ class Sink:
     A failure in one of its methods is attributed to the current step, like a failure of the step itself.
     """
 
+    needs_working: ClassVar[bool] = False
+    """True if it takes the final working dataset."""
+
     def prepare(self) -> None:
         """Checks what must hold before the first row is read."""
 
@@ -55,8 +57,12 @@ class Sink:
         """Takes the rows of an output."""
         return None
 
-    def finish(self, _working: DataFrame, _warn: Warn) -> None:
-        """Takes the final working dataset, when every output is published."""
+    def take_working(self, _working: DataFrame) -> None:
+        """Takes the final working dataset, when every output is published. Spark computes the rows when they are
+        used."""
+
+    def finish(self, _warn: Warn) -> None:
+        """Ends the execution, when every output is published."""
 
 
 def execute(
@@ -65,15 +71,30 @@ def execute(
     tables: Tables,
     sink: Sink,
     observers: Sequence[Observer] = (),
-    keeping: Keeping | None = None,
-) -> DataFrame:
-    """Executes every step in order, publishes the outputs, and returns the final working dataset.
-
-    Spark computes the rows of that dataset when they are used. A failure is a RunError that names the step and the
-    expression that failed.
-    """
+    keeper: Keeper | None = None,
+) -> None:
+    """Executes every step in order and gives the sink the rows of the outputs. A failure is a RunError that names the
+    step and the expression that failed."""
     pipeline = Pipeline(spark, calculation, tables)
-    return _Execution(pipeline, sink, tuple(observers), keeping or KeptInMemory()).run()
+    _Execution(pipeline, sink, tuple(observers), keeper or MemoryKeeper()).run()
+
+
+def working_rows(spark: SparkSession, calculation: Calculation, tables: Tables) -> DataFrame:
+    """Returns the final working dataset and publishes nothing. Spark computes its rows when they are used."""
+    sink = _WorkingRows()
+    execute(spark, calculation, tables, sink, keeper=Keeper())
+    assert sink.rows is not None
+    return sink.rows
+
+
+@dataclass
+class _WorkingRows(Sink):
+    needs_working: ClassVar[bool] = True
+
+    rows: DataFrame | None = None
+
+    def take_working(self, working: DataFrame) -> None:
+        self.rows = working
 
 
 @dataclass
@@ -81,10 +102,10 @@ class _Execution:
     pipeline: Pipeline
     sink: Sink
     observers: tuple[Observer, ...]
-    keeping: Keeping
+    keeper: Keeper
     current: Step | None = field(default=None, init=False)
 
-    def run(self) -> DataFrame:
+    def run(self) -> None:
         steps = self.pipeline.calculation.steps
         self._notify(RunStarted(steps))
         try:
@@ -95,31 +116,39 @@ class _Execution:
             ):
                 self.sink.prepare()
                 working = self._steps(steps)
-                self.sink.finish(working, self._warn)
+                if self.sink.needs_working:
+                    self.sink.take_working(self.pipeline.frame(working, self.pipeline.calculation.last.columns))
+                self.sink.finish(self._warn)
         finally:
-            self.keeping.release()
+            self.keeper.release()
         self._notify(Finished())
-        return working
 
-    def _steps(self, steps: Sequence[Step]) -> DataFrame:
-        frame, build = self.pipeline.first(self.pipeline.build_context)
-        forked, depth = False, 0
+    def _steps(self, steps: Sequence[Step]) -> Working:
+        working = self.pipeline.first()
+        keeps = self.pipeline.calculation.keeps(self.pipeline.tables.is_small, needs_working=self.sink.needs_working)
+        wanted = self.pipeline.calculation.last.columns if self.sink.needs_working else ()
+        live = live_columns(steps, wanted, all_active=working[0].segment.all_active)
         for index, step in enumerate(steps):
             begun = time.monotonic()
             self.current = step
             self._notify(StepStarted(step))
-            if self.keeping.is_due(steps, index, forked=forked):
-                frame, forked, depth = self.keeping.keep(frame, step.before.columns), False, 0
-            elif depth >= CUT_EVERY:
-                frame, forked, depth = frame.localCheckpoint(eager=False), False, 0
+            working = self._keep(working, [keep for keep in keeps if keep.step == index], live[index])
             if step.publishes is not None:
-                result = self.sink.publish(step.publishes, step.rows_to_publish(frame, build), self._warn)
+                rows = self.pipeline.to_publish(step, working)
+                result = self.sink.publish(step.publishes, rows, self._warn)
                 self._notify(OutputWritten(step, result, time.monotonic() - begun))
             else:
-                frame, build = self.pipeline.after(step, frame, build)
-                forked, depth = forked or step.forks, depth + 1
                 self._notify(StepPlanned(step))
-        return select_columns(frame, self.pipeline.calculation.last.columns)
+            working = self.pipeline.after(step, working)
+        return working
+
+    def _keep(self, working: Working, keeps: Sequence[Keep], live: frozenset[str]) -> Working:
+        kept = list(working)
+        for keep in keeps:
+            rows = kept[keep.segment].narrowed(live)
+            means = self.keeper.cut if keep.is_cut else self.keeper.keep
+            kept[keep.segment] = rows.kept(means)
+        return tuple(kept)
 
     @contextmanager
     def _attributing(self) -> Iterator[None]:

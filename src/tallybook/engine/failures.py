@@ -15,14 +15,15 @@ from dataclasses import dataclass, replace
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from tallybook.engine.pipeline import Pipeline
+from tallybook.engine.pipeline import Pipeline, Working
 from tallybook.errors import Problem, RunError
-from tallybook.model.columns import DELETED, UPDATED_AT
-from tallybook.operations.base import BuildContext, Step
+from tallybook.model.columns import DELETED, TIMESTAMP, UPDATED_AT
+from tallybook.operations.base import Step
 from tallybook.operations.flow import live_columns
-from tallybook.operations.schema import SourceTable
+from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.rows.raising import parse_raised
-from tallybook.rows.system import select_columns
+from tallybook.rows.segments import Constant
+from tallybook.rows.working import Rows
 from tallybook.storage.diagnose import diagnose, diagnose_file, failed_read
 from tallybook.storage.failure import (
     SPARK_ERRORS,
@@ -126,7 +127,7 @@ def _damage(error: Exception, pipeline: Pipeline) -> Problem | None:
 
 def _unreadable(error: Exception, pipeline: Pipeline) -> Problem | None:
     """Returns the problem if reading the input fails on its own: a damaged file can contain impossible values."""
-    if _failure(pipeline.first(pipeline.build_context)[0]) is None:
+    if _failure(pipeline.frame(pipeline.first(), pipeline.calculation.schema.columns)) is None:
         return None
     input = pipeline.calculation.input
     targets = sorted({path_of(location.target) for location, source in pipeline.tables.reads if source == input})
@@ -170,34 +171,41 @@ class _Blame:
         reached = reached[: reached.index(at) + 1] if at in reached else reached
         last = reached[-1] if reached else None
         steps = [step for step in reached if step.publishes is None]
-        stages = [self.pipeline.first(self.pipeline.build_context)]
+        stages = [self.pipeline.first()]
         for step in steps:
-            stages.append(self.pipeline.after(step, *stages[-1]))
-        all_columns = [frozenset(frame.columns) for frame, _ in stages]
+            stages.append(self.pipeline.after(step, stages[-1]))
+        all_columns = [frozenset(schema.columns) for schema in self._schemas(steps)]
         publishing = last if last is not None and last.publishes is not None else None
         wanted = publishing.needs((), all_active=True) if publishing else all_columns[-1]
         return self._among(steps, publishing, stages, live_columns(steps, wanted, active_only=True)) or self._among(
             steps, publishing, stages, all_columns
         )
 
+    def _schemas(self, steps: Sequence[Step]) -> list[WorkingSchema]:
+        """The schema before the first step and after each one."""
+        return [self.pipeline.calculation.schema, *(step.after for step in steps)]
+
     def _among(
         self,
         steps: Sequence[Step],
         publishing: Step | None,
-        stages: Sequence[tuple[DataFrame, BuildContext]],
+        stages: Sequence[Working],
         needed: Sequence[frozenset[str]],
     ) -> Problem | None:
         """Returns the problem of the first step that fails when only the needed columns are evaluated; if none does, of
         the step that publishes."""
-        frames = [_narrowed(frame, columns) for (frame, _), columns in zip(stages, needed, strict=True)]
+        frames = [
+            self._narrowed(working, schema, columns)
+            for working, schema, columns in zip(stages, self._schemas(steps), needed, strict=True)
+        ]
         culprit = self._first_failing(frames)
         if culprit == 0:
             return None
         if culprit is None:
-            return self._expression(publishing, *stages[-1], needed[-1]) if publishing else None
+            return self._expression(publishing, stages[-1], needed[-1]) if publishing else None
         step = steps[culprit - 1]
         error = _failure(frames[culprit])
-        problem = self._expression(step, *stages[culprit - 1], needed[culprit])
+        problem = self._expression(step, stages[culprit - 1], needed[culprit])
         return problem or (_of_step(Problem("EvaluationError", _reason(error)), step) if error else None)
 
     def _first_failing(self, frames: Sequence[DataFrame]) -> int | None:
@@ -210,9 +218,9 @@ class _Blame:
             low, high = (low, middle) if _failure(frames[middle]) else (middle + 1, high)
         return low
 
-    def _expression(self, step: Step, before: DataFrame, build: BuildContext, needed: frozenset[str]) -> Problem | None:
+    def _expression(self, step: Step, before: Working, needed: frozenset[str]) -> Problem | None:
         for path, reduced in step.per_expression.items():
-            error = _failure(_narrowed(self._result(reduced, before, build), needed | {DELETED, UPDATED_AT}))
+            error = _failure(self._result(reduced, before, needed | {DELETED, UPDATED_AT}))
             if error is not None:
                 place = step.expressions[path].node.span.place
                 text = " ".join(step.expressions[path].node.span.text.split())
@@ -220,15 +228,19 @@ class _Blame:
                 return _of_step(Problem("EvaluationError", message, f"in: {text}", place, path=path), step)
         return None
 
-    def _result(self, step: Step, before: DataFrame, build: BuildContext) -> DataFrame:
-        build = replace(build, all_stamped=False)  # so that the selector is evaluated even if nothing is assigned
+    def _result(self, step: Step, before: Working, needed: frozenset[str]) -> DataFrame:
         if step.publishes is not None:
-            return step.rows_to_publish(before, build)
-        return step.apply(before, build)
+            return self.pipeline.to_publish(step, before)
+        return self._narrowed(self.pipeline.after(step, _unstamped(before)), step.after, needed)
+
+    def _narrowed(self, working: Working, schema: WorkingSchema, columns: frozenset[str]) -> DataFrame:
+        return self.pipeline.frame(working, {name: type for name, type in schema.columns.items() if name in columns})
 
 
-def _narrowed(frame: DataFrame, columns: frozenset[str]) -> DataFrame:
-    return select_columns(frame, [name for name in frame.columns if name in columns])
+def _unstamped(working: Working) -> Working:
+    """The rows with no `_updated_at`, so that a step that sets it evaluates its selector even if it assigns nothing."""
+    none = {UPDATED_AT: Constant(TIMESTAMP)}
+    return tuple(replace(rows, segment=rows.segment.with_constants(none)) for rows in map(Rows.settled, working))
 
 
 def _failure(frame: DataFrame) -> Exception | None:

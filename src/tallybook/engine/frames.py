@@ -15,8 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from tallybook.engine.execute import Sink, execute
-from tallybook.engine.keeping import Keeping
+from tallybook.engine.execute import working_rows
 from tallybook.engine.plan import Calculation, RunContext
 from tallybook.engine.session import check_session
 from tallybook.errors import UsageError
@@ -106,7 +105,7 @@ def apply_operations(
         },
         span.identifier,
     )
-    return execute(frame.sparkSession, calculation, tables, Sink(), keeping=Keeping())
+    return working_rows(frame.sparkSession, calculation, tables)
 
 
 def _read(operations: Sequence[Operation | Mapping[str, Any]]) -> tuple[Operation, ...]:

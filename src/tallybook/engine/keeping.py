@@ -1,45 +1,143 @@
-"""Caches frames that are used more than once, so that they are computed once. They are released after the run."""
+"""Decides which rows are kept, so that they are computed once. `keeper` keeps them.
+
+Keeping costs more than reading and projecting again. So rows are kept only where two later steps use them and computing
+them again would shuffle or join a large table, or where the chain of projections is so long that Spark would be slower
+with the whole of it. The decision needs no data and no Spark: `tallybook plan --explain` shows it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from pyspark import StorageLevel
-from pyspark.sql import DataFrame
-
-from tallybook.model.columns import ColumnType
+from tallybook.expressions.evaluate import Evaluator
+from tallybook.model.columns import DELETED
 from tallybook.operations.base import Step
+from tallybook.operations.schema import SourceTable
+from tallybook.rows.segments import Segment
+
+CUT_EVERY = 20
+"""The number of dependent projections after which the Spark plan is cut: its cost grows faster than its length."""
+
+IsSmall = Callable[[SourceTable], bool]
 
 
-class Keeping:
-    """Keeps rows in checkpoint files of Spark, which Spark removes when nothing refers to the frame any more."""
+@dataclass(frozen=True)
+class Keep:
+    """Rows of a segment that are kept before a step."""
 
-    def is_due(self, steps: Sequence[Step], index: int, *, forked: bool) -> bool:
-        """True if the frame before a step is used again: by another output, or by a second step that forks it."""
-        step = steps[index]
-        if step.publishes is not None:
-            return any(later.publishes is not None for later in steps[index + 1 :])
-        return forked and step.forks
-
-    def keep(self, frame: DataFrame, _columns: Mapping[str, ColumnType]) -> DataFrame:
-        """Returns the same rows, which are computed once even if they are used several times."""
-        return frame.localCheckpoint(eager=False)
-
-    def release(self) -> None:
-        """Releases all rows that were kept."""
+    step: int
+    """The index of the step."""
+    segment: int
+    """The index of the segment in the working dataset."""
+    made_by: int
+    """The operation that made the rows; 0 for input rows."""
+    reason: str
+    is_cut: bool = False
+    """True if the plan is too long, whether the rows are used again or not."""
 
 
-@dataclass
-class KeptInMemory(Keeping):
-    """Keeps rows in memory, spilling to disk, until they are released."""
+@dataclass(frozen=True)
+class _Version:
+    """The rows of a segment between two steps that change them."""
 
-    _frames: list[DataFrame] = field(default_factory=list)
+    segment: Segment
+    dear: str | None = None
+    """Why computing the rows again is dear; None if it is not."""
+    depth: int = 0
+    """The number of projections that depend on each other."""
+    waiting: frozenset[str] = frozenset()
+    """The columns that are assigned, but not yet part of the plan."""
 
-    def keep(self, frame: DataFrame, _columns: Mapping[str, ColumnType]) -> DataFrame:
-        self._frames.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
-        return self._frames[-1]
 
-    def release(self) -> None:
-        while self._frames:
-            self._frames.pop().unpersist()
+def decide(
+    first: Segment,
+    input: SourceTable,
+    steps: Sequence[Step],
+    evaluator: Evaluator,
+    is_small: IsSmall,
+    *,
+    needs_working: bool,
+) -> tuple[Keep, ...]:
+    """Returns what is kept, in the order of the steps. `needs_working` says that the final rows are used, too."""
+    deciding = _Deciding(input, steps, evaluator, is_small, needs_working=needs_working)
+    return tuple(sorted(deciding.keeps(first), key=lambda keep: (keep.step, keep.segment)))
+
+
+@dataclass(frozen=True)
+class _Deciding:
+    input: SourceTable
+    steps: Sequence[Step]
+    evaluator: Evaluator
+    is_small: IsSmall
+    needs_working: bool
+
+    def keeps(self, first: Segment) -> Iterator[Keep]:
+        """Walks over the steps with the current version of every segment. What comes from kept rows is not dear any
+        more."""
+        current = [_Version(first)]
+        for index, step in enumerate(self.steps):
+            for number, version in enumerate(current):
+                if not self._uses(step, version):
+                    continue
+                keep = self._kept(version, number, index)
+                if keep is not None:
+                    yield keep
+                    current[number] = replace(version, dear=None, depth=0, waiting=frozenset())
+            read = [version for version in current if self._reads(step, version)]
+            current = [self._changed(step, version) for version in current]
+            if step.adds_rows:
+                current.append(_Version(step.added_segment(self.input, self.evaluator), self._dear_to_add(step, read)))
+
+    def _kept(self, version: _Version, number: int, index: int) -> Keep | None:
+        """Returns the keep of a version before the first step that uses it, if there is one."""
+        made_by = version.segment.made_by
+        if version.dear is not None and self._is_used_again(version, index):
+            return Keep(index, number, made_by, version.dear)
+        if version.depth >= CUT_EVERY:
+            return Keep(index, number, made_by, f"{version.depth} projections depend on each other", is_cut=True)
+        return None
+
+    def _is_used_again(self, version: _Version, index: int) -> bool:
+        """True if the step reads the rows, and a later one uses the same rows."""
+        if self._changes(self.steps[index], version):
+            return False
+        for step in self.steps[index + 1 :]:
+            if self._uses(step, version):
+                return True
+            version = self._changed(step, version)
+        return self.needs_working
+
+    def _uses(self, step: Step, version: _Version) -> bool:
+        return self._reads(step, version) or self._changes(step, version)
+
+    def _reads(self, step: Step, version: _Version) -> bool:
+        """True if a step makes other rows of these: summary rows, or an output."""
+        reads = step.publishes is not None or step.forks
+        return reads and step.selects(version.segment, self.evaluator) is not False
+
+    def _changes(self, step: Step, version: _Version) -> bool:
+        return bool(step.writes) and step.selects(version.segment, self.evaluator) is not False
+
+    def _changed(self, step: Step, version: _Version) -> _Version:
+        after = replace(version, segment=step.segment_after(version.segment, self.evaluator))
+        if not self._changes(step, version):
+            return after
+        reads = step.reads | (frozenset() if version.segment.all_active else {DELETED})
+        settles = bool(step.joined) or bool(reads & version.waiting)
+        waiting = frozenset() if settles else version.waiting
+        return replace(
+            after,
+            dear=version.dear or self._dear_to_join(step),
+            depth=version.depth + settles,
+            waiting=frozenset() if step.joined else waiting | (step.writes.keys() & after.segment.varying.keys()),
+        )
+
+    def _dear_to_join(self, step: Step) -> str | None:
+        large = next((table for table in step.joined if not self.is_small(table.source)), None)
+        return f"operation {step.seq} joins {large.source.dataset.id}" if large is not None else None
+
+    def _dear_to_add(self, step: Step, read: Sequence[_Version]) -> str | None:
+        if step.shuffles:
+            return f"operation {step.seq} shuffles rows"
+        return next((version.dear for version in read if version.dear is not None), None)

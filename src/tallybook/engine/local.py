@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from threading import Lock
+from typing import ClassVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from tallybook.engine.execute import Sink, Warn, execute
-from tallybook.engine.keeping import Keeping
+from tallybook.engine.keeper import Keeper
 from tallybook.engine.plan import Calculation, RunContext
 from tallybook.errors import RunError, fail
 from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import INTEGER, ColumnType
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
-from tallybook.operations.base import Step
 from tallybook.operations.flow import source_tables
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable
@@ -112,7 +112,7 @@ class LocalEngine:
         tables = LocalTables(self, given, within, source_tables(calculation.input, calculation.steps))
         capture = _Capture()
         try:
-            execute(self.spark, calculation, tables, capture, keeping=_KeptHere(self.spark))
+            execute(self.spark, calculation, tables, capture, keeper=_LocalKeeper(self.spark))
         except RunError as error:
             raise RunError(problem.within(project=bound.head.id) for problem in error.problems) from error
         return Evaluated(capture.outputs, capture.working)
@@ -138,28 +138,29 @@ class LocalEngine:
 class _Capture(Sink):
     """Collects the rows of outputs and of the final working dataset."""
 
+    needs_working: ClassVar[bool] = True
+
     outputs: dict[int, Sequence[Values]] = field(default_factory=dict)
     working: Sequence[Values] = ()
 
     def publish(self, output: Publication, rows: DataFrame, _warn: Warn) -> None:
         self.outputs[output.seq] = collected(rows)
 
-    def finish(self, working: DataFrame, _warn: Warn) -> None:
+    def take_working(self, working: DataFrame) -> None:
         self.working = collected(working)
 
 
 @dataclass(frozen=True)
-class _KeptHere(Keeping):
-    """Keeps rows in this process before every output and every step that forks. The frame before an output is always
-    used again, for the final working dataset."""
+class _LocalKeeper(Keeper):
+    """Keeps rows in this process."""
 
     spark: SparkSession
 
-    def is_due(self, steps: Sequence[Step], index: int, *, forked: bool) -> bool:
-        return steps[index].publishes is not None or steps[index].forks
-
     def keep(self, frame: DataFrame, columns: Mapping[str, ColumnType]) -> DataFrame:
-        return local_frame(self.spark, {name: columns[name] for name in frame.columns}, collected(frame))
+        return local_frame(self.spark, columns, collected(frame))
+
+    def cut(self, frame: DataFrame, columns: Mapping[str, ColumnType]) -> DataFrame:
+        return self.keep(frame, columns)
 
 
 _ARROW: dict[str, pa.DataType] = {

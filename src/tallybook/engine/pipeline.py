@@ -3,20 +3,25 @@ step. Nothing here starts a job."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 
 from tallybook.engine.plan import Calculation, RunContext
 from tallybook.engine.tables import Tables
 from tallybook.expressions.compile import Compiler
-from tallybook.model.columns import DELETED, INTEGER, ROW_ID, UPDATED_AT
+from tallybook.model.columns import DELETED, INTEGER, ROW_ID, SYSTEM_COLUMNS, VALIDITY_COLUMNS, ColumnType
 from tallybook.operations.base import BuildContext, Step
-from tallybook.operations.schema import SourceTable, WorkingSchema
+from tallybook.operations.schema import SourceTable
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION, RowIds
 from tallybook.rows.system import column_values, input_system_columns, is_active, rows_of_period, select_typed
+from tallybook.rows.working import Rows, loaded_rows, union
+
+Working = tuple[Rows, ...]
+"""The working dataset: the rows of each segment, in the order in which they came in."""
 
 
 @dataclass(frozen=True)
@@ -27,35 +32,50 @@ class Pipeline:
     calculation: Calculation
     tables: Tables
 
-    @property
-    def build_context(self) -> BuildContext:
+    @cached_property
+    def build(self) -> BuildContext:
         """What steps build frames with: the constants of the run, and a loader that loads each table once."""
         context, steps = self.calculation.context, self.calculation.steps
         ids = RowIds(context.epoch_ms, {0: 0} | {step.seq: rank for rank, step in enumerate(steps, 1)})
         load = cache(lambda source: other_rows(source, self.tables, context, ids))
         compiler = Compiler(context.timestamp, context.period.identifier)
-        return BuildContext(compiler, context.timestamp, ids, load, self.calculation.input)
+        return BuildContext(compiler, self.calculation.evaluator, ids, load, self.calculation.input)
 
-    def first(self, build: BuildContext) -> tuple[DataFrame, BuildContext]:
-        """Returns the working dataset before any operation, and a build context that says what holds for all its
-        rows."""
-        calculation = self.calculation
-        frame, given = input_rows(calculation.input, calculation.schema, self.tables, calculation.context, build.ids)
-        return frame, replace(build, all_active=DELETED not in given, all_stamped=UPDATED_AT not in given)
+    def first(self) -> Working:
+        """Returns the working dataset before any operation."""
+        context, source = self.calculation.context, self.calculation.input
+        frame = _current(source, self.tables, context)
+        segment = self.calculation.input_segment(frame.columns, self.tables.periods(source))
+        values = _system(frame, source, context, self.build.ids)
+        own = {name: values[name] for name in (*SYSTEM_COLUMNS, *VALIDITY_COLUMNS) if name in segment.varying}
+        return (loaded_rows(segment, frame, own),)
 
-    def after(self, step: Step, frame: DataFrame, build: BuildContext) -> tuple[DataFrame, BuildContext]:
-        """Returns the working dataset after a step, and a build context that says what holds for all its rows."""
-        next_build = replace(build, all_active=build.all_active and not step.deletes_rows)
-        return step.apply(frame, build), next_build
+    def after(self, step: Step, working: Working) -> Working:
+        """Returns the working dataset after a step."""
+        changed = tuple(self._changed(step, rows) for rows in working)
+        if not step.adds_rows:
+            return changed
+        return (*changed, step.add(None if step.appends is not None else self.read(step, working), self.build))
 
+    def _changed(self, step: Step, rows: Rows) -> Rows:
+        if step.writes and step.selects(rows.segment, self.build.evaluator) is not False:
+            return step.change(rows, self.build)
+        return replace(rows, segment=step.segment_after(rows.segment, self.build.evaluator))
 
-def input_rows(
-    source: SourceTable, schema: WorkingSchema, tables: Tables, context: RunContext, ids: RowIds
-) -> tuple[DataFrame, frozenset[str]]:
-    """Returns the working dataset before the first operation, with deleted rows, and the columns of the data."""
-    frame = _current(source, tables, context)
-    values = column_values(schema.business) | _system(frame, source, context, ids)
-    return select_typed(frame, schema.columns, values), frozenset(frame.columns)
+    def read(self, step: Step, working: Working) -> Rows:
+        """Returns the rows of all segments that a step may select. If it selects none, a segment stands for all: the
+        filter of the step leaves none of its rows."""
+        selected = [rows for rows in working if step.selects(rows.segment, self.build.evaluator) is not False]
+        columns = {name: step.before.columns[name] for name in step.columns_read}
+        return union(selected or working[:1], columns)
+
+    def to_publish(self, step: Step, working: Working) -> DataFrame:
+        """Returns the rows that a step publishes."""
+        return step.rows_to_publish(self.read(step, working), self.build)
+
+    def frame(self, working: Working, columns: Mapping[str, ColumnType]) -> DataFrame:
+        """Returns columns of all working rows."""
+        return union(working, columns).select({name: name for name in columns})
 
 
 def other_rows(source: SourceTable, tables: Tables, context: RunContext, ids: RowIds) -> DataFrame:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from tallybook.engine.keeping import IsSmall, Keep, decide
 from tallybook.errors import RunError, ValidationError, fail
+from tallybook.expressions.evaluate import Evaluator
+from tallybook.model.columns import OPERATION_SEQ, PERIOD, SOURCE_DATASET_ID, SOURCE_TABLE, STRING
 from tallybook.model.location import Location
 from tallybook.model.period import Period
 from tallybook.operations.base import Step
@@ -15,6 +18,10 @@ from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.project.bind import BoundProject
 from tallybook.rows.ids import MAX_STEPS
+from tallybook.rows.segments import Constant, Segment, new_segment
+
+FROM_THE_ENGINE = {SOURCE_DATASET_ID, SOURCE_TABLE, OPERATION_SEQ}
+"""System columns that the engine sets on input rows even if the data has them."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,29 @@ class Calculation:
             raise ValidationError(bound.problems)
         assert bound.input is not None and bound.schema is not None, "a project without problems is whole"
         return Calculation(context, bound.input, bound.schema, bound.steps)
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """Computes expressions that need no row."""
+        return Evaluator(self.context.timestamp, self.context.period.identifier)
+
+    def input_segment(self, given: Collection[str], periods: Sequence[str] = ()) -> Segment:
+        """What is known of the input rows. `given` are the columns of the data, `periods` those whose rows are read."""
+        table = self.input.table
+        new = new_segment(0, self.input.dataset.id, table.name, self.context.timestamp)
+        period = self.context.period.identifier
+        varying = {name for name in given if name in self.schema.system} - FROM_THE_ENGINE
+        if PERIOD in given and table.temporal_mode == "period" and len(periods) == 1:
+            varying, period = varying - {PERIOD}, periods[0]
+        columns = {**self.schema.business} | {name: self.schema.system[name] for name in varying}
+        return (
+            new.with_constants({PERIOD: Constant(STRING, period)}).with_varying(columns).with_nulls(self.schema.columns)
+        )
+
+    def keeps(self, is_small: IsSmall, *, needs_working: bool = False) -> tuple[Keep, ...]:
+        """The rows that are kept because they are used more than once; the same for all data."""
+        first = self.input_segment(self.schema.system)
+        return decide(first, self.input, self.steps, self.evaluator, is_small, needs_working=needs_working)
 
     @property
     def last(self) -> WorkingSchema:

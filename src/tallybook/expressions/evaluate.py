@@ -14,13 +14,21 @@ from tallybook.expressions.scope import Resolved
 from tallybook.expressions.values import cast
 
 
+class UnknownValueError(Exception):
+    """Raised when an expression reads a column whose value is not known."""
+
+
+def _read_nothing(_column: Resolved) -> object:
+    raise UnknownValueError
+
+
 @dataclass(frozen=True)
 class Evaluator:
     """Evaluates expressions of one run: its time and period are constants in them."""
 
     timestamp: datetime
     period: str
-    read: Callable[[Resolved], object]
+    read: Callable[[Resolved], object] = _read_nothing
 
     def value(self, typed: Typed) -> object:
         """Returns the value of a checked expression, None for NULL. An overflow, for example, is an EvaluationError."""

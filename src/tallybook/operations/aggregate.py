@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import AliasChoices, Field
 
 from tallybook.expressions.check import Typed
+from tallybook.expressions.evaluate import Evaluator
 from tallybook.model.columns import ROW_ID, UNKNOWN, ColumnType
 from tallybook.operations.base import BuildContext, Operation, Step
 from tallybook.operations.binding import Binding, check_column_name, type_of_new_column, why_not_assignable
 from tallybook.operations.grouping import BoundGrouping, Grouping, bind_grouping, grouped, sums_integers
-from tallybook.operations.lookups import join_lookups
-from tallybook.operations.schema import WorkingSchema
+from tallybook.operations.lookups import filtered
+from tallybook.operations.schema import SourceTable, WorkingSchema
+from tallybook.rows.segments import Segment, new_segment
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from tallybook.rows.working import Rows
 
 
 class Aggregate(Operation, type="aggregate"):
@@ -115,25 +117,18 @@ class AggregateStep(Step):
         selecting = DeleteStep(self.seq, self.name, self.selector, self.before, self.before)
         return selecting.per_expression | {path: replace(self, grouping=grouping) for path, grouping in results}
 
-    def apply(self, frame: DataFrame, build: BuildContext) -> DataFrame:
-        """Adds the summary rows. A system column that is grouped by carries its key; only `_row_id` is always new,
-        because no two rows may have the same one."""
-        from tallybook.rows import sql
-        from tallybook.rows.ids import hash_of
-        from tallybook.rows.system import append_rows, column_values, new_system_columns
+    def added_segment(self, input: SourceTable, evaluator: Evaluator) -> Segment:
+        """A system column that is grouped by carries its key. Only `_row_id` is always new, because no two rows may
+        have the same one."""
+        new = new_segment(self.seq, input.dataset.id, input.table.name, evaluator.timestamp)
+        return new.with_varying({name: self.after.columns[name] for name in self.adds}).with_nulls(self.after.columns)
 
-        joined = join_lookups(frame, self, build)
-        chosen = build.chosen(self.selector)
-        rows = joined if chosen is None else joined.filter(chosen)
-        summary = grouped(rows, self.grouping, self.after.columns, build.compiler)
+    def add(self, rows: Rows | None, build: BuildContext) -> Rows:
+        from tallybook.rows.working import group_rows
+
+        assert rows is not None, "an aggregate reads working rows"
         keys = [key.column for key in self.grouping.keys]
-        made = new_system_columns(
-            self.seq,
-            build.ids.of_groups(self.seq, keys),
-            build.input.dataset.id,
-            build.input.table.name,
-            sql.NULL,
-            sql.timestamp(build.timestamp, hash_of(keys)),
-        )
-        own = column_values([*self.grouping.results, *(key for key in keys if key != ROW_ID)])
-        return append_rows(frame, summary, self.after.columns, made | own)
+        selected = filtered(rows, self, build).frame
+        summary = grouped(selected, self.grouping, self.after.columns, rows.compiler(build.compiler))
+        segment = self.added_segment(build.input, build.evaluator)
+        return group_rows(segment, summary, {ROW_ID: build.ids.of_groups(self.seq, keys)}, keys)

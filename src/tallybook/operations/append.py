@@ -10,16 +10,19 @@ from pydantic import AliasChoices, Field
 
 from tallybook.errors import PROBLEM_TYPES, did_you_mean
 from tallybook.expressions.check import Typed
+from tallybook.expressions.evaluate import Evaluator
 from tallybook.expressions.scope import Scope
 from tallybook.model.base import Entity, Expression
-from tallybook.model.columns import PERIOD, RESERVED, UNKNOWN, ColumnType, why_reserved
+from tallybook.model.columns import PERIOD, RESERVED, ROW_ID, UNKNOWN, ColumnType, why_reserved
 from tallybook.model.dataset import DatasetRef
 from tallybook.operations.base import BuildContext, Operation, Step
 from tallybook.operations.binding import Binding, why_not_assignable
 from tallybook.operations.grouping import BoundGrouping, Grouping, bind_grouping, grouped, sums_integers
+from tallybook.operations.schema import SourceTable
+from tallybook.rows.segments import Constant, Segment, new_segment
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from tallybook.rows.working import Rows
 
 
 Path = tuple[str | int, ...]
@@ -185,6 +188,10 @@ class AppendStep(Step):
         return frozenset(key.column for key in self.grouping.keys) if self.grouping else frozenset(self.incoming)
 
     @property
+    def shuffles(self) -> bool:
+        return self.grouping is not None
+
+    @property
     def per_expression(self) -> dict[str, Step]:
         choosing: dict[str, Step] = dict.fromkeys(super().per_expression, replace(self, grouping=None, incoming={}))
         if self.grouping is None:
@@ -196,30 +203,33 @@ class AppendStep(Step):
             for path, one in results
         }
 
-    def apply(self, frame: DataFrame, build: BuildContext) -> DataFrame:
+    def added_segment(self, _input: SourceTable, evaluator: Evaluator) -> Segment:
+        assert self.appends is not None
+        new = new_segment(self.seq, self.appends.dataset.id, self.appends.table.name, evaluator.timestamp)
+        columns = {name: self.after.columns[name] for name in self.incoming}
+        type = self.after.columns[PERIOD]
+        own_period = self.grouping is None or PERIOD in self.grouping_keys
+        period = {} if own_period else {PERIOD: Constant(type, evaluator.period)}
+        varying = columns | ({PERIOD: type} if own_period else {})
+        return new.with_constants(period).with_varying(varying).with_nulls(self.after.columns)
+
+    @property
+    def grouping_keys(self) -> list[str]:
+        """The columns that the incoming rows are grouped by."""
+        return [key.column for key in self.grouping.keys] if self.grouping else []
+
+    def add(self, _rows: Rows | None, build: BuildContext) -> Rows:
         from tallybook.rows import sql
-        from tallybook.rows.ids import POSITION, hash_of
-        from tallybook.rows.system import append_rows, new_system_columns
+        from tallybook.rows.working import group_rows, loaded_rows
 
         assert self.appends is not None
-        compiler = build.compiler
-        rows = build.load(self.appends)
+        segment = self.added_segment(build.input, build.evaluator)
+        incoming = build.load(self.appends)
         if self.condition is not None:
-            rows = rows.filter(compiler.column(self.condition))
-        ids, number, period = build.ids.of_rows(self.seq), sql.name(POSITION), PERIOD
-        if self.grouping is not None:
-            keys = [key.column for key in self.grouping.keys]
-            rows = grouped(rows, self.grouping, self.before.columns, compiler)
-            ids, number = build.ids.of_groups(self.seq, keys), hash_of(keys)
-            period = PERIOD if PERIOD in keys else sql.text(compiler.period)
-        made = new_system_columns(
-            self.seq,
-            ids,
-            self.appends.dataset.id,
-            self.appends.table.name,
-            period,
-            sql.timestamp(build.timestamp, number),
-        )
-        columns = self.after.columns
-        incoming = {name: sql.typed(sql.name(name), columns[name]) for name in self.incoming}
-        return append_rows(frame, rows, columns, made | incoming)
+            incoming = incoming.filter(build.compiler.column(self.condition))
+        values = {name: sql.typed(sql.name(name), self.after.columns[name]) for name in self.incoming}
+        if self.grouping is None:
+            return loaded_rows(segment, incoming, {**values, ROW_ID: build.ids.of_rows(self.seq)})
+        groups = grouped(incoming, self.grouping, self.before.columns, build.compiler)
+        ids = build.ids.of_groups(self.seq, self.grouping_keys)
+        return group_rows(segment, groups, {**values, ROW_ID: ids}, self.grouping_keys)

@@ -1,8 +1,9 @@
 """The contract of operations and of the steps they become.
 
 An operation is a frozen entity read from YAML. `bind` checks it against the working schema and returns a step: plain
-data with typed expressions, which a plan lists, an explainer prints and `Step.apply` turns into Spark columns. A step
-says what flows through it, so nobody asks for its class; `flow` answers questions about several of them.
+data with typed expressions, which a plan lists, an explainer prints, and `change`, `add` and `rows_to_publish` turn
+into Spark columns. A step says what flows through it, so nobody asks for its class; `flow` answers questions about
+several of them.
 Nothing here runs a Spark action.
 """
 
@@ -18,6 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from tallybook.errors import PROBLEM_TYPES, Problem
 from tallybook.expressions.check import Typed, columns_read, tables_read
+from tallybook.expressions.evaluate import Evaluator
 from tallybook.model.base import Entity, Expression, Id, NonEmpty, Text
 from tallybook.model.columns import DELETED, UPDATED_AT
 from tallybook.model.dataset import DatasetRef
@@ -25,14 +27,14 @@ from tallybook.operations.binding import Binding
 from tallybook.operations.publication import Publication
 from tallybook.operations.registry import register
 from tallybook.operations.schema import JoinedTable, LookupTable, SourceTable, WorkingSchema
+from tallybook.rows.segments import Constant, Segment
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from tallybook.expressions.compile import Compiler
     from tallybook.rows.ids import RowIds
+    from tallybook.rows.working import Rows
 
 MAX_SEQ = 2**31 - 1
 
@@ -94,37 +96,11 @@ class BuildContext:
     """What a step may use to build its part of the Spark plan."""
 
     compiler: Compiler
-    timestamp: datetime
+    evaluator: Evaluator
+    """Computes what is the same for every row of a segment."""
     ids: RowIds
     load: Callable[[SourceTable], DataFrame]
     input: SourceTable
-    all_active: bool = False
-    """True while no row can be deleted, so that no step has to look."""
-    all_stamped: bool = False
-    """True while every row has the run's timestamp in `_updated_at`, so that setting it again changes nothing."""
-
-    def chosen(self, selector: Typed | None) -> Column | None:
-        """Which rows a selector chooses, for filters and WHEN; None when it is all of them."""
-        from tallybook.rows.system import is_selected
-
-        condition = None if selector is None else self.compiler.column(selector)
-        return condition if self.all_active else is_selected(condition)
-
-    def where(self, chosen: Column | None, new: Column, old: Column) -> Column:
-        """The new value on chosen rows."""
-        from pyspark.sql import functions as F
-
-        return new if chosen is None else F.when(chosen, new).otherwise(old)
-
-    def stamp(self, chosen: Column | None) -> dict[str, Column]:
-        """The change of `_updated_at` that goes with a change of chosen rows."""
-        from pyspark.sql import functions as F
-
-        from tallybook.expressions.functions.dates import timestamp_literal
-
-        if self.all_stamped:
-            return {}
-        return {UPDATED_AT: self.where(chosen, timestamp_literal(self.timestamp), F.col(UPDATED_AT))}
 
 
 @dataclass(frozen=True)
@@ -183,13 +159,58 @@ class Step:
         """The step reduced to one of its expressions each, by path. The one that fails has the failing expression."""
         return dict.fromkeys(self.expressions, self)
 
-    @abstractmethod
-    def apply(self, frame: DataFrame, build: BuildContext) -> DataFrame:
-        """The working dataset after it."""
+    def change(self, rows: Rows, build: BuildContext) -> Rows:
+        """The rows of a segment after it. It is called only for segments with rows that it may select."""
+        raise NotImplementedError(f"{self.type} changes no rows")
 
-    def rows_to_publish(self, frame: DataFrame, build: BuildContext) -> DataFrame:
+    def added_segment(self, input: SourceTable, evaluator: Evaluator) -> Segment:
+        """What is known of the rows that it adds."""
+        raise NotImplementedError(f"{self.type} adds no rows")
+
+    def add(self, rows: Rows | None, build: BuildContext) -> Rows:
+        """The rows that it adds. `rows` are those that it reads; None if it appends rows of a table."""
+        raise NotImplementedError(f"{self.type} adds no rows")
+
+    def rows_to_publish(self, rows: Rows, build: BuildContext) -> DataFrame:
         """The rows and columns of `publishes`."""
         raise NotImplementedError(f"{self.type} publishes nothing")
+
+    @property
+    def include_deleted(self) -> bool:
+        """True if it reads deleted rows, too."""
+        return self.publishes is not None and self.publishes.include_deleted
+
+    def selects(self, segment: Segment, evaluator: Evaluator) -> bool | None:
+        """True if it selects every row of a segment, False if none, None if that depends on the row."""
+        return segment.selects(self.selector, evaluator, include_deleted=self.include_deleted)
+
+    def segment_after(self, segment: Segment, evaluator: Evaluator) -> Segment:
+        """What is known of the rows of a segment after it."""
+        selects = self.selects(segment, evaluator) if self.writes else False
+        after = segment.with_nulls(self.after.columns)
+        if selects is False:
+            return after
+        new = {column: self._written(column, segment, evaluator) for column in self.writes}
+        constant = {
+            column: value
+            for column, value in new.items()
+            if value is not None and (selects or value == after.constants.get(column))
+        }
+        varying = {column: self.after.columns[column] for column in new if column not in constant}
+        return after.with_constants(constant).with_varying(varying)
+
+    def _written(self, column: str, segment: Segment, evaluator: Evaluator) -> Constant | None:
+        """The value that it writes, if that is the same for every row of the segment."""
+        path, type = self.writes[column], self.after.columns[column]
+        if path is None:
+            return {
+                DELETED: Constant(type, value=True),
+                UPDATED_AT: Constant(type, evaluator.timestamp),
+            }.get(column)
+        known = segment.known(self.expressions[path], evaluator)
+        if known is None or (known.value is not None and known.type != type):
+            return None
+        return Constant(type, known.value)
 
     @property
     def adds_rows(self) -> bool:
@@ -201,9 +222,20 @@ class Step:
         return self.adds_rows and self.appends is None
 
     @property
+    def shuffles(self) -> bool:
+        """True if Spark has to move rows between tasks to make the rows that it adds."""
+        return self.forks
+
+    @property
     def reads(self) -> frozenset[str]:
         """The working columns that its expressions read, and its keys."""
         return frozenset() if self.appends is not None else self._bare_columns(self.expressions.values())
+
+    @property
+    def columns_read(self) -> frozenset[str]:
+        """The working columns of the rows that it selects which it reads or publishes."""
+        published = set() if self.publishes is None else set(self.publishes.working_columns.values())
+        return self.reads | published | (set() if self.include_deleted else {DELETED})
 
     def needs(self, wanted: Collection[str], *, all_active: bool = False) -> frozenset[str]:
         """The working columns needed before it to have the `wanted` ones after it, and what it publishes.
@@ -217,8 +249,7 @@ class Step:
             used = [typed for path, typed in self.expressions.items() if path not in unwanted]
             needed -= self.overwrites if all_active else frozenset()
             needed |= self._bare_columns(used)
-            takes_deleted_rows = self.publishes is not None and self.publishes.include_deleted
-            needed |= set() if all_active or takes_deleted_rows else {DELETED}
+            needed |= set() if all_active or self.include_deleted else {DELETED}
         if self.publishes is not None:
             needed |= set(self.publishes.working_columns.values())
         return frozenset(needed & self.before.columns.keys())

@@ -12,10 +12,13 @@ from tallybook.model.base import Entity
 from tallybook.model.columns import DELETED, UPDATED_AT
 from tallybook.operations.base import BuildContext, Operation, Step
 from tallybook.operations.binding import Binding
-from tallybook.operations.lookups import assign_columns, join_lookups
+from tallybook.operations.lookups import assign_columns, lookups_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column
+
+    from tallybook.expressions.compile import Compiler
+    from tallybook.rows.working import Rows
 
 
 class DeleteArguments(Entity):
@@ -57,10 +60,11 @@ class DeleteStep(Step):
     def writes(self) -> Mapping[str, str | None]:
         return {DELETED: None, UPDATED_AT: None}
 
-    def apply(self, frame: DataFrame, build: BuildContext) -> DataFrame:
-        from pyspark.sql import functions as F
+    def change(self, rows: Rows, build: BuildContext) -> Rows:
+        return assign_columns(rows, self, lookups_of(self), _mark, build)
 
-        joined = join_lookups(frame, self, build)
-        chosen = build.chosen(self.selector)
-        deleted = {DELETED: build.where(chosen, F.lit(True), F.col(DELETED))}
-        return assign_columns(joined, deleted | build.stamp(chosen), self)
+
+def _mark(_compiler: Compiler) -> dict[str, Column]:
+    from pyspark.sql import functions as F
+
+    return {DELETED: F.lit(True)}

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tallybook.expressions.check import Checker, Typed, tables_read
 from tallybook.expressions.tree import Call, ColumnName
+from tallybook.model.columns import DELETED, UPDATED_AT
 from tallybook.operations.base import BuildContext, Step
 from tallybook.operations.schema import JoinedTable, LookupTable, WorkingSchema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+    from tallybook.expressions.compile import Compiler
+    from tallybook.rows.working import Rows
+
+Values = Callable[["Compiler"], Mapping[str, "Column"]]
+"""Makes the new values of columns, with a compiler that reads the rows."""
 
 
 def lookup_condition(lookup: LookupTable, schema: WorkingSchema) -> Typed:
@@ -30,21 +38,19 @@ def lookups_of(step: Step) -> list[JoinedTable]:
     return [JoinedTable(lookup.alias, lookup.source, lookup_condition(lookup, step.before)) for lookup in step.lookups]
 
 
-def join_lookups(frame: DataFrame, step: Step, build: BuildContext) -> DataFrame:
-    """The frame with the columns of every lookup the step reads."""
-    return join_tables(frame, step, lookups_of(step), build)
-
-
-def join_tables(frame: DataFrame, step: Step, tables: Sequence[JoinedTable], build: BuildContext) -> DataFrame:
-    """The frame with the columns of each table that the step reads. The tables the selector depends on come first."""
+def join_tables(rows: Rows, step: Step, tables: Sequence[JoinedTable], build: BuildContext) -> DataFrame:
+    """The frame of the rows with the columns of each table that the step reads. The tables the selector depends on come
+    first."""
     from tallybook.rows.joins import Join, left_join_unique
 
+    frame, compiler = rows.frame, rows.compiler(build.compiler)
     first = _tables_of_selector(step.selector, tables)
     joined: set[str] = set()
     for table in sorted(tables, key=lambda table: table.alias not in first):
         join = Join.on(table.on, table.alias, step.columns_of(table.alias, but_in=table.on))
-        asking = _rows_asking(step, build, joined)
-        frame = left_join_unique(frame, build.load(table.source), join, asking, build.compiler, step.seq)
+        readable = step.selector is not None and tables_read(step.selector) <= joined
+        asking = rows.chosen(step.selector if readable else None, compiler, include_deleted=step.include_deleted)
+        frame = left_join_unique(frame, build.load(table.source), join, asking, compiler, step.seq)
         joined.add(table.alias)
     return frame
 
@@ -57,22 +63,27 @@ def _tables_of_selector(selector: Typed | None, tables: Sequence[JoinedTable]) -
     return aliases
 
 
-def _rows_asking(step: Step, build: BuildContext, joined: set[str]) -> Column | None:
-    """The rows that need a match, None for all: the selected ones, or every active one as long as the selector reads a
-    table that is not joined yet."""
-    readable = step.selector is not None and tables_read(step.selector) <= joined
-    return build.chosen(step.selector if readable else None)
+def assign_columns(rows: Rows, step: Step, tables: Sequence[JoinedTable], values: Values, build: BuildContext) -> Rows:
+    """The rows of a segment after a step that sets columns. `values` makes the new values; it may read the columns of
+    the tables."""
+    from tallybook.expressions.functions.dates import timestamp_literal
+
+    after = step.segment_after(rows.segment, build.evaluator)
+    rows = rows.ready(step.reads | {DELETED})
+    compiler = rows.compiler(build.compiler)
+    joined = replace(rows.settled(), frame=join_tables(rows.settled(), step, tables, build)) if tables else rows
+    chosen = None if step.selects(rows.segment, build.evaluator) else rows.chosen(step.selector, compiler)
+    stamp = {UPDATED_AT: timestamp_literal(build.evaluator.timestamp)}
+    assigned = joined.assigned(stamp | dict(values(compiler)), chosen, after)
+    return assigned.narrowed(after.varying) if tables else assigned
 
 
-def assign_columns(joined: DataFrame, values: Mapping[str, Column], step: Step) -> DataFrame:
-    """The working dataset after a step that sets columns, without the columns it has joined.
-
-    Where nothing was joined only what changes is named: Spark analyses every column of a select, and there may be
-    hundreds.
-    """
-    from tallybook.expressions.compile import column_named
-
-    if not step.sources:
-        return joined.withColumns(dict(values)) if values else joined
-    names = [name for name in step.after.columns if name in values or name in step.before.columns]
-    return joined.select(*(values[name].alias(name) if name in values else column_named(name) for name in names))
+def filtered(rows: Rows, step: Step, build: BuildContext) -> Rows:
+    """The rows that a step selects, with the columns of the lookups it reads."""
+    tables = lookups_of(step)
+    joined = replace(rows.settled(), frame=join_tables(rows.settled(), step, tables, build)) if tables else rows
+    compiler = rows.compiler(build.compiler)
+    if step.selects(rows.segment, build.evaluator):
+        return joined
+    chosen = rows.chosen(step.selector, compiler, include_deleted=step.include_deleted)
+    return joined if chosen is None else replace(joined, frame=joined.frame.filter(chosen))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
@@ -13,11 +13,13 @@ from tallybook.errors import did_you_mean
 from tallybook.model.base import ID_PATTERN, Entity, NonEmpty, Text
 from tallybook.operations.base import BuildContext, Operation, Step
 from tallybook.operations.binding import Binding
-from tallybook.operations.lookups import join_lookups
+from tallybook.operations.lookups import filtered
 from tallybook.operations.publication import Destination, Mode, Publication, working_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from tallybook.rows.working import Rows
 
 
 class OutputArguments(Entity):
@@ -192,16 +194,6 @@ class OutputStep(Step):
 
     type: ClassVar[str] = "output"
 
-    def apply(self, frame: DataFrame, _build: BuildContext) -> DataFrame:
-        return frame
-
-    def rows_to_publish(self, frame: DataFrame, build: BuildContext) -> DataFrame:
-        from tallybook.rows.system import select_columns
-
+    def rows_to_publish(self, rows: Rows, build: BuildContext) -> DataFrame:
         assert self.publishes is not None
-        build = replace(build, all_active=build.all_active or self.publishes.include_deleted)
-        joined = join_lookups(frame, self, build)
-        chosen = build.chosen(self.selector)
-        rows = joined if chosen is None else joined.filter(chosen)
-        renamed = {working: name for name, working in self.publishes.working_columns.items() if working != name}
-        return select_columns(rows.withColumnsRenamed(renamed) if renamed else rows, self.publishes.columns)
+        return filtered(rows, self, build).select(self.publishes.working_columns)

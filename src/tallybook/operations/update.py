@@ -15,11 +15,14 @@ from tallybook.model.columns import ASSIGNABLE, UNKNOWN, UPDATED_AT, ColumnType,
 from tallybook.model.dataset import DatasetRef
 from tallybook.operations.base import BuildContext, Operation, Step
 from tallybook.operations.binding import Binding, check_column_name, type_of_new_column, why_not_assignable
-from tallybook.operations.lookups import assign_columns, join_tables, lookups_of
+from tallybook.operations.lookups import assign_columns, lookups_of
 from tallybook.operations.schema import JoinedTable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column
+
+    from tallybook.expressions.compile import Compiler
+    from tallybook.rows.working import Rows
 
 
 class RuntimeJoin(DatasetRef):
@@ -201,18 +204,12 @@ class UpdateStep(Step):
             path: replace(self, assignments=(assignment,)) for path, assignment in self.by_path.items()
         }
 
-    def apply(self, frame: DataFrame, build: BuildContext) -> DataFrame:
-        from pyspark.sql import functions as F
+    def change(self, rows: Rows, build: BuildContext) -> Rows:
+        return assign_columns(rows, self, [*lookups_of(self), *self.joins], self._values, build)
 
-        from tallybook.rows.system import null
-
-        joined = join_tables(frame, self, [*lookups_of(self), *self.joins], build)
-        chosen = build.chosen(self.selector)
-        values = build.stamp(chosen)
-        for assignment in self.assignments:
-            assert assignment.value is not None, "a step is applied only when its project has no problems"
-            known = assignment.column in self.before.columns
-            old = F.col(assignment.column) if known else null(assignment.type)
-            new = build.compiler.value(assignment.value, assignment.type)
-            values[assignment.column] = build.where(chosen, new, old)
-        return assign_columns(joined, values, self)
+    def _values(self, compiler: Compiler) -> dict[str, Column]:
+        return {
+            assignment.column: compiler.value(assignment.value, assignment.type)
+            for assignment in self.assignments
+            if assignment.value is not None
+        }

@@ -1,4 +1,4 @@
-"""The system columns of every row, and the filters that read them: which rows are active, selected, or of a period."""
+"""The system columns of loaded rows, and the filters that read them: which rows are active, or of a period."""
 
 from __future__ import annotations
 
@@ -32,12 +32,6 @@ def is_active() -> Column:
     """Returns a condition that is true for rows that are not deleted. `_deleted` is never NULL: `input_system_columns`
     replaces a NULL in the data with false."""
     return ~F.col(DELETED)
-
-
-def is_selected(condition: Column | None) -> Column:
-    """Returns a condition that is true for active rows that meet another one. It is for filters and WHEN, where NULL
-    counts as not selected."""
-    return is_active() if condition is None else is_active() & condition
 
 
 def rows_of_period(frame: DataFrame, table: Table, periods: Sequence[str], as_of: date) -> DataFrame:
@@ -78,14 +72,6 @@ def input_system_columns(
     }
 
 
-def new_system_columns(
-    seq: int, row_id: str, dataset_id: str, table: str, period: str, timestamp: str
-) -> dict[str, str]:
-    """Returns the system columns, as SQL, of rows that an operation adds."""
-    columns = input_system_columns((), row_id, dataset_id, table, "", timestamp)
-    return columns | {OPERATION_SEQ: str(seq), PERIOD: period}
-
-
 def select_typed(frame: DataFrame, columns: Mapping[str, ColumnType], values: Mapping[str, str]) -> DataFrame:
     """Selects every column, in order and with its type; NULL if it has no value. Every frame is made by this select.
 
@@ -96,14 +82,6 @@ def select_typed(frame: DataFrame, columns: Mapping[str, ColumnType], values: Ma
 
 def _typed(name: str, type: ColumnType, value: str) -> str:
     return value if value == sql.name(name) else sql.typed(value, type)
-
-
-def append_rows(
-    frame: DataFrame, rows: DataFrame, columns: Mapping[str, ColumnType], values: Mapping[str, str]
-) -> DataFrame:
-    """Returns the frame with rows of these values added. A column that only one side has is NULL on the other."""
-    types = {name: type for name, type in columns.items() if name in values}
-    return frame.unionByName(select_typed(rows, types, values), allowMissingColumns=True)
 
 
 def column_values(columns: Iterable[str]) -> dict[str, str]:

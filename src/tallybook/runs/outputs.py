@@ -59,7 +59,7 @@ class RunSink(Sink):
             done = self._register(output, done, warn)
         return done
 
-    def finish(self, _working: DataFrame, warn: Warn) -> None:
+    def finish(self, warn: Warn) -> None:
         """Warns of rows without a period. They are counted after the outputs, so that a failed run does not pay for it.
         A failure to count does not fail the run."""
         for source, locations in self.plan.locations.items():

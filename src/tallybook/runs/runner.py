@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tallybook.engine.events import Observer, Warned
-from tallybook.engine.execute import execute
+from tallybook.engine.execute import execute, working_rows
 from tallybook.engine.plan import Plan, RunContext
 from tallybook.engine.session import log_file
 from tallybook.engine.tables import LocatedTables
@@ -49,8 +50,13 @@ class RunResult:
     operations: Sequence[OperationResult]
     outputs: Sequence[OutputResult]
     warnings: Sequence[str]
-    frame: DataFrame
-    """The final working dataset with deleted rows. Spark computes it when it is used."""
+    working: Callable[[], DataFrame]
+    """Makes `frame`."""
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The final working dataset with deleted rows. Spark computes it when it is used."""
+        return self.working()
 
 
 @dataclass(frozen=True)
@@ -194,10 +200,11 @@ class Runner:
             tables = LocatedTables.of(spark, plan, calendar)
             sink = RunSink(self.store, spark, run, plan, inputs, earlier.rivals)
             with beating(self.store, run), inputs.explaining(), recorder.attributing_bugs():
-                frame = execute(spark, plan, tables, sink, observers)
+                execute(spark, plan, tables, sink, observers)
             self.store.complete_run(run)
         operations = self.store.operation_results(run.id)
-        return RunResult(self.store.run(run.id), plan, operations, recorder.outputs, recorder.warnings, frame)
+        working = partial(working_rows, spark, plan, tables)
+        return RunResult(self.store.run(run.id), plan, operations, recorder.outputs, recorder.warnings, working)
 
 
 def _log(spark: SparkSession) -> str | None:

@@ -1,0 +1,175 @@
+"""The rows of a segment as a Spark frame.
+
+The frame has only the columns that vary. Constants become columns where rows leave: in an output, a group or a union.
+Assignments wait until something reads what they set, so that many updates become one projection, and many rules for one
+column become one CASE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tallybook.expressions.check import Typed
+from tallybook.expressions.compile import Compiler, column_named
+from tallybook.expressions.scope import Resolved
+from tallybook.model.columns import DELETED, INTEGER, ColumnType
+from tallybook.rows import sql
+from tallybook.rows.ids import POSITION, hash_of
+from tallybook.rows.segments import Constant, Segment, merged
+from tallybook.rows.system import null
+
+NUMBER = sql.internal("number")
+"""A helper column with any whole number, which differs from row to row."""
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The value that a column will get: that of the first condition that is true, else the old one."""
+
+    old: Column
+    cases: tuple[tuple[Column | None, Column], ...] = ()
+    """The newest first. A condition of None is always true."""
+
+    def preceded_by(self, condition: Column | None, value: Column) -> _Choice:
+        return _Choice(self.old, ((condition, value), *(() if condition is None else self.cases)))
+
+    @property
+    def column(self) -> Column:
+        conditional = [(condition, value) for condition, value in self.cases if condition is not None]
+        default = next((value for condition, value in self.cases if condition is None), self.old)
+        if not conditional:
+            return default
+        (condition, value), *others = conditional
+        return reduce(lambda case, other: case.when(*other), others, F.when(condition, value)).otherwise(default)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one segment."""
+
+    segment: Segment
+    frame: DataFrame
+    numbered: bool = False
+    """True if the frame has NUMBER."""
+    waiting: Mapping[str, _Choice] = field(default_factory=dict)
+    """The assignments that are not in the frame yet."""
+
+    def compiler(self, compiler: Compiler) -> Compiler:
+        """Returns a compiler whose expressions read these rows."""
+
+        def read(column: Resolved) -> Column:
+            return self.column(column.column) if column.table is None else column_named(column.physical)
+
+        return replace(compiler, read=read)
+
+    def column(self, name: str) -> Column:
+        """The value of a column. It must not be waiting."""
+        assert name not in self.waiting, f"{name} is read before it is assigned"
+        return column_named(name) if name in self.segment.varying else F.expr(self._constant(name))
+
+    def chosen(self, selector: Typed | None, compiler: Compiler, *, include_deleted: bool = False) -> Column | None:
+        """The condition of an operation on these rows, for filters and WHEN; None if it is true for all of them."""
+        condition = None if selector is None else compiler.column(selector)
+        if include_deleted or self.segment.all_active:
+            return condition
+        active = ~self.column(DELETED)
+        return active if condition is None else active & condition
+
+    def ready(self, columns: Collection[str]) -> Rows:
+        """The rows with these columns in the frame: nothing that is read may be waiting."""
+        return self.settled() if self.waiting.keys() & columns else self
+
+    def settled(self) -> Rows:
+        """The rows with every assignment in the frame."""
+        if not self.waiting:
+            return self
+        frame = self.frame.withColumns({name: choice.column for name, choice in self.waiting.items()})
+        return replace(self, frame=frame, waiting={})
+
+    def assigned(self, values: Mapping[str, Column], chosen: Column | None, after: Segment) -> Rows:
+        """The rows with new values in the chosen ones. `after` is the segment that they become.
+
+        The values and the condition must read nothing that is waiting.
+        """
+        waiting = {name: choice for name, choice in self.waiting.items() if name in after.varying}
+        for name, value in values.items():
+            if name in after.varying:
+                choice = waiting.get(name) or _Choice(self._old(name, after.varying[name]))
+                waiting[name] = choice.preceded_by(chosen, value)
+        return replace(self, segment=after, waiting=waiting)
+
+    def _old(self, name: str, type: ColumnType) -> Column:
+        exists = name in self.segment.varying or name in self.segment.constants
+        return self.column(name) if exists else null(type)
+
+    def select(self, columns: Mapping[str, str]) -> DataFrame:
+        """A frame with some columns: those of `columns` under its keys, in its order."""
+        rows = self.ready(columns.values())
+        return sql.select(rows.frame, {name: rows._value(column) for name, column in columns.items()})
+
+    def narrowed(self, columns: Collection[str]) -> Rows:
+        """The rows with those of the varying columns that are listed."""
+        rows = self.settled()
+        segment = rows.segment.narrowed(columns)
+        names = [*segment.varying, *([NUMBER] if rows.numbered else [])]
+        return replace(rows, segment=segment, frame=rows.frame.selectExpr(*map(sql.name, names)))
+
+    def kept(self, keep: Callable[[DataFrame, Mapping[str, ColumnType]], DataFrame]) -> Rows:
+        """The rows with a frame that `keep` makes of theirs, which has these columns."""
+        helper = {NUMBER: INTEGER} if self.numbered else {}
+        return replace(self, frame=keep(self.frame, {**self.segment.varying, **helper}))
+
+    def _value(self, name: str) -> str:
+        return sql.name(name) if name in self.segment.varying else self._constant(name)
+
+    def _constant(self, name: str) -> str:
+        return constant_sql(self.segment.constants[name], sql.name(NUMBER) if self.numbered else None)
+
+
+def constant_sql(constant: Constant, number: str | None) -> str:
+    """SQL for a constant. `number` keeps the time of a run out of generated code; see `sql.timestamp`."""
+    if constant.value is None:
+        return sql.typed(sql.NULL, constant.type)
+    if isinstance(constant.value, datetime):
+        return sql.timestamp(constant.value, number)
+    literal = sql.text(constant.value) if isinstance(constant.value, str) else sql.text(str(constant.value))
+    return literal if constant.type.kind == "string" else sql.typed(literal, constant.type)
+
+
+def union(several: Sequence[Rows], columns: Mapping[str, ColumnType]) -> Rows:
+    """The rows of several segments, in their order, with these columns."""
+    if len(several) == 1:
+        return several[0].ready(columns)
+    segment = merged((rows.segment for rows in several), columns)
+    numbered = all(rows.numbered for rows in several)
+    frames = [_aligned(rows.ready(columns), segment, numbered=numbered) for rows in several]
+    return Rows(segment, reduce(DataFrame.union, frames), numbered=numbered)
+
+
+def _aligned(rows: Rows, segment: Segment, *, numbered: bool) -> DataFrame:
+    values = {name: rows._value(name) for name in segment.varying}
+    helper = {NUMBER: sql.typed(sql.name(NUMBER), INTEGER)} if numbered else {}
+    return sql.select(rows.frame, values | helper)
+
+
+def loaded_rows(segment: Segment, frame: DataFrame, values: Mapping[str, str]) -> Rows:
+    """The rows of a loaded table, which have a POSITION. `values` are SQL for columns that the frame does not have as
+    they should be."""
+    return _numbered(segment, frame, values, sql.name(POSITION))
+
+
+def group_rows(segment: Segment, frame: DataFrame, values: Mapping[str, str], keys: Sequence[str]) -> Rows:
+    """The rows of groups, one for each key. `values` are SQL for columns that the frame does not have as they should
+    be."""
+    return _numbered(segment, frame, values, hash_of(keys))
+
+
+def _numbered(segment: Segment, frame: DataFrame, values: Mapping[str, str], number: str) -> Rows:
+    made = {name: F.expr(value) for name, value in {**values, NUMBER: number}.items()}
+    return Rows(segment, frame.withColumns(made), numbered=True)
