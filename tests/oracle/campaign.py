@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from oracle.case import Case, save
 from oracle.compare import judged
+from oracle.engine import WITHOUT
 from oracle.generate.projects import case as generated
 from oracle.shrink import shrunk
 from tallybook.engine.session import get_session
@@ -75,18 +76,19 @@ class Report:
 def campaign(
     spark: SparkSession, projects: int, seed: int, stop_at: int = 20, most: float = 1e9, start: int = 0
 ) -> Report:
-    """Judges the cases of a seed from `start` on; stops early after `stop_at` disagreements or `most` seconds."""
+    """Judges the cases of a seed from `start` on, each with all optimisations and again without some of them. Stops
+    early after `stop_at` disagreements or `most` seconds."""
     report = Report()
     begun = time.monotonic()
     before = str(spark.conf.get(CODEGEN))
     for number in range(start, projects):
         case = generated(Random(f"{seed}/{number}"))
         spark.conf.set(CODEGEN, "FALLBACK" if number % CODEGEN_EVERY == 0 else "NO_CODEGEN")
-        verdict = judged(case, spark)
+        verdict, slow = judged(case, spark), judged(case, spark, WITHOUT[number % len(WITHOUT)])
         report.note(case)
         report.outcomes[verdict.outcome] += 1
-        if verdict.differences:
-            report.disagreements.append((number, case, list(verdict.differences)))
+        if verdict.differences or slow.differences:
+            report.disagreements.append((number, case, [*verdict.differences, *slow.differences]))
         report.seconds = time.monotonic() - begun
         if len(report.disagreements) >= stop_at or report.seconds > most:
             break

@@ -11,10 +11,11 @@ from decimal import Context, Decimal
 
 from pyspark.sql import SparkSession
 
+from tallybook.engine.plan import Optimisations
 from tallybook.model.columns import ColumnType
 
 from .case import Case
-from .engine import Computed, Opinion, computed
+from .engine import ON, Computed, Opinion, computed
 from .expressions import Row
 from .project import Result
 from .readings import Reading
@@ -36,9 +37,9 @@ class Verdict:
     differences: Sequence[str]
 
 
-def judged(case: Case, spark: SparkSession) -> Verdict:
+def judged(case: Case, spark: SparkSession, optimisations: Optimisations = ON) -> Verdict:
     """Both opinions on a case."""
-    opinion = computed(case, spark)
+    opinion = computed(case, spark, optimisations)
     try:
         result = case.interpreted()
     except RefusedError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 from tallybook.engine.execute import Sink, Warn, execute
 from tallybook.engine.failures import is_about_values
 from tallybook.engine.frames import FrameTables
-from tallybook.engine.plan import Calculation, RunContext
+from tallybook.engine.plan import Calculation, Optimisations, RunContext
 from tallybook.errors import RunError
 from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import ColumnType
@@ -38,6 +38,16 @@ ARROW = {
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", "UTC"),
 }
+
+
+ON = Optimisations()
+WITHOUT = (
+    replace(ON, evaluate_constants=False),
+    replace(ON, fuse_updates=False),
+    replace(ON, keep_rows=False),
+    Optimisations(evaluate_constants=False, fuse_updates=False, keep_rows=False),
+)
+"""Each optimisation switched off, and all of them."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,7 @@ def bind(case: Case) -> BoundProject:
     return bind_project(head, project.operations, DatasetVersions.of(datasets))
 
 
-def computed(case: Case, spark: SparkSession) -> Opinion:
+def computed(case: Case, spark: SparkSession, optimisations: Optimisations = ON) -> Opinion:
     bound = bind(case)
     if bound.problems:
         return Opinion({}, [problem.type for problem in bound.problems])
@@ -74,7 +84,8 @@ def computed(case: Case, spark: SparkSession) -> Opinion:
     frames = {name: frame_of(table, spark) for name, table in case.tables.items()}
     sink = _Collecting()
     try:
-        execute(spark, Calculation.of(bound, context), FrameTables(frames, case.period), sink)
+        calculation = replace(Calculation.of(bound, context), optimisations=optimisations)
+        execute(spark, calculation, FrameTables(frames, case.period), sink)
     except _FailedError as failed:
         return Opinion({}, failure=_failure(failed.error))
     except RunError as error:  # Spark evaluates some constants while it plans

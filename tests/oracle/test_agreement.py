@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from .campaign import campaign
-from .case import load, save
+from .case import Case, load, save
 from .compare import judged
+from .engine import ON, WITHOUT
 from .generate.projects import case as generated
 from .sabotage import SABOTAGES, projects_until_caught
 from .shrink import shrunk
@@ -30,11 +32,15 @@ FOUND = sorted((Path(__file__).parent / "found").glob("*.yaml"))
 )
 @given(random=st.randoms(use_true_random=False))
 def test_generated_projects(quick: SparkSession, tmp_path_factory: pytest.TempPathFactory, random: Random) -> None:
-    case = generated(random)
-    if judged(case, quick).differences:
-        small = shrunk(case, lambda smaller: bool(judged(smaller, quick).differences))
+    case, optimisations = generated(random), random.choice((ON, ON, *WITHOUT))
+
+    def wrong(case: Case) -> Sequence[str]:
+        return judged(case, quick, optimisations).differences
+
+    if wrong(case):
+        small = shrunk(case, lambda smaller: bool(wrong(smaller)))
         path = tmp_path_factory.mktemp("oracle") / "disagreement.yaml"
-        differences = judged(small, quick).differences
+        differences = wrong(small)
         save(small, path, differences[0][:200])
         pytest.fail(f"kept as {path}:\n" + "\n".join(differences))
 

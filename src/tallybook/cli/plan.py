@@ -27,6 +27,7 @@ def plan(
     project: Annotated[str, typer.Argument(help="The project.")],
     period: PeriodOption,
     as_of: AsOfOption = None,
+    explain: Annotated[bool, typer.Option(help="Also show which rows are kept between operations, and why.")] = False,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -40,11 +41,11 @@ def plan(
     if json:
         emit(document)
         return
-    for line in plan_lines(document):
+    for line in plan_lines(document, explain=explain):
         say(line)
 
 
-def plan_lines(plan: PlanDocument) -> Iterator[str]:
+def plan_lines(plan: PlanDocument, *, explain: bool = False) -> Iterator[str]:
     """Yields the lines that people read of a plan."""
     period = plan.period
     yield f"project {plan.project} v{plan.project_version} for {period.level} {period.identifier}"
@@ -61,6 +62,9 @@ def plan_lines(plan: PlanDocument) -> Iterator[str]:
     for operation in plan.operations:
         yield ""
         yield from _operation_lines(operation)
+    if explain:
+        yield ""
+        yield from _keep_lines(plan)
     if plan.warnings:
         yield ""
     for warning in plan.warnings:
@@ -90,6 +94,16 @@ def _operation_lines(operation: PlannedOperation) -> Iterator[str]:
         yield f"   columns: {', '.join(operation.columns)}"
         if operation.register_as_dataset:
             yield f"   registers: {operation.register_as_dataset}"
+
+
+def _keep_lines(plan: PlanDocument) -> Iterator[str]:
+    yield "kept between operations"
+    if not plan.keeps:
+        yield "  nothing: no rows are used twice that are dear to compute"
+    for keep in plan.keeps:
+        rows = f"the rows of operation {keep.made_by}" if keep.made_by else "the input rows"
+        yield f"  before operation {keep.before}: {rows}, because {keep.reason}"
+        yield f"    columns: {', '.join(keep.columns)}"
 
 
 def _columns(columns: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from tallybook.documents.problems import ProblemDocument
 from tallybook.errors import Problem
 from tallybook.expressions.show import show
 from tallybook.model.columns import ColumnType
+from tallybook.operations.flow import live_columns
 
 if TYPE_CHECKING:
     from tallybook.engine.plan import Plan
@@ -106,6 +107,19 @@ class PlannedOutput(PlannedOperation):
     """The dataset that its rows become a version of."""
 
 
+class PlannedKeep(Document):
+    """Rows that are computed once and kept, because several operations use them."""
+
+    before: int
+    """The operation before which they are kept."""
+    made_by: int
+    """The operation that made them; 0 for input rows."""
+    columns: tuple[str, ...]
+    """The columns that later operations may need."""
+    reason: str
+    """Why computing them again would cost more."""
+
+
 class PlanDocument(Document):
     """What a run would do."""
 
@@ -125,6 +139,8 @@ class PlanDocument(Document):
     """The tables that are read."""
     operations: tuple[PlannedOutput | PlannedOperation, ...]
     """The operations, in their order."""
+    keeps: tuple[PlannedKeep, ...]
+    """The rows that are kept."""
     warnings: tuple[str, ...]
     """What a user should know before the run."""
     refused: ProblemDocument | None
@@ -141,6 +157,7 @@ class PlanDocument(Document):
             schema=_types(plan.schema.columns),
             reads=tuple(PlannedTable.of(source, locations) for source, locations in plan.locations.items()),
             operations=tuple(_operation(step, plan) for step in plan.steps),
+            keeps=_keeps(plan),
             warnings=plan.warnings,
             refused=ProblemDocument.of(refused) if refused else None,
         )
@@ -170,6 +187,19 @@ def _operation(step: Step, plan: Plan) -> PlannedOperation:
         columns=tuple(output.columns),
         include_deleted=output.include_deleted,
         register_as_dataset=output.register_as,
+    )
+
+
+def _keeps(plan: Plan) -> tuple[PlannedKeep, ...]:
+    live = live_columns(plan.steps, ())
+    return tuple(
+        PlannedKeep(
+            before=plan.steps[keep.step].seq,
+            made_by=keep.made_by,
+            columns=tuple(name for name in plan.steps[keep.step].before.columns if name in live[keep.step]),
+            reason=keep.reason,
+        )
+        for keep in plan.kept
     )
 
 

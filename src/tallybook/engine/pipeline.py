@@ -59,7 +59,8 @@ class Pipeline:
 
     def _changed(self, step: Step, rows: Rows) -> Rows:
         if step.writes and step.selects(rows.segment, self.build.evaluator) is not False:
-            return step.change(rows, self.build)
+            changed = step.change(rows, self.build)
+            return changed if self.calculation.optimisations.fuse_updates else changed.settled()
         return replace(rows, segment=step.segment_after(rows.segment, self.build.evaluator))
 
     def read(self, step: Step, working: Working) -> Rows:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from tallybook.engine.keeping import IsSmall, Keep, decide
 from tallybook.errors import RunError, ValidationError, fail
-from tallybook.expressions.evaluate import Evaluator
+from tallybook.expressions.evaluate import BlindEvaluator, Evaluator
 from tallybook.model.columns import OPERATION_SEQ, PERIOD, SOURCE_DATASET_ID, SOURCE_TABLE, STRING
 from tallybook.model.location import Location
 from tallybook.model.period import Period
@@ -19,6 +19,7 @@ from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.project.bind import BoundProject
 from tallybook.rows.ids import MAX_STEPS
 from tallybook.rows.segments import Constant, Segment, new_segment
+from tallybook.storage.inputs import are_small
 
 FROM_THE_ENGINE = {SOURCE_DATASET_ID, SOURCE_TABLE, OPERATION_SEQ}
 """System columns that the engine sets on input rows even if the data has them."""
@@ -41,6 +42,18 @@ Destine = Callable[[Publication, SourceTable], Location]
 
 
 @dataclass(frozen=True)
+class Optimisations:
+    """What makes a calculation faster. The results are the same without them, which tests check."""
+
+    evaluate_constants: bool = True
+    """Skip segments that a selector cannot select, and do not compute what is the same in every row."""
+    fuse_updates: bool = True
+    """Make one projection of updates that do not depend on each other."""
+    keep_rows: bool = True
+    """Compute rows once that are dear and used more than once."""
+
+
+@dataclass(frozen=True)
 class Calculation:
     """Checked steps over one working dataset, for one period."""
 
@@ -49,6 +62,7 @@ class Calculation:
     schema: WorkingSchema
     """The working dataset before the first step."""
     steps: tuple[Step, ...]
+    optimisations: Optimisations = field(default=Optimisations(), kw_only=True)
 
     @classmethod
     def of(cls, bound: BoundProject, context: RunContext) -> Calculation:
@@ -61,7 +75,8 @@ class Calculation:
     @property
     def evaluator(self) -> Evaluator:
         """Computes expressions that need no row."""
-        return Evaluator(self.context.timestamp, self.context.period.identifier)
+        known = Evaluator if self.optimisations.evaluate_constants else BlindEvaluator
+        return known(self.context.timestamp, self.context.period.identifier)
 
     def input_segment(self, given: Collection[str], periods: Sequence[str] = ()) -> Segment:
         """What is known of the input rows. `given` are the columns of the data, `periods` those whose rows are read."""
@@ -78,6 +93,8 @@ class Calculation:
 
     def keeps(self, is_small: IsSmall, *, needs_working: bool = False) -> tuple[Keep, ...]:
         """The rows that are kept because they are used more than once; the same for all data."""
+        if not self.optimisations.keep_rows:
+            return ()
         first = self.input_segment(self.schema.system)
         return decide(first, self.input, self.steps, self.evaluator, is_small, needs_working=needs_working)
 
@@ -98,6 +115,11 @@ class Plan(Calculation):
     """Where each output is written, by seq."""
     warnings: tuple[str, ...] = ()
     """What a user should know before the run."""
+
+    @property
+    def kept(self) -> tuple[Keep, ...]:
+        """The rows that the run keeps."""
+        return self.keeps(lambda source: are_small(self.locations[source]))
 
     @property
     def outputs(self) -> tuple[Publication, ...]:

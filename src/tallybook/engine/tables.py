@@ -14,12 +14,10 @@ from tallybook.engine.plan import Plan
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
 from tallybook.operations.schema import SourceTable
-from tallybook.storage.inputs import local_size
+from tallybook.storage.inputs import are_small
 from tallybook.storage.read import read_all
 
 _OPENED_AT_ONCE = 8
-_SMALL_BYTES = 4 * 2**20
-"""The cost that Spark estimates for opening a file."""
 
 
 class Tables(Protocol):
@@ -87,8 +85,7 @@ class LocatedTables:
         return parts or [self.period.identifier]
 
     def is_small(self, source: SourceTable) -> bool:
-        sizes = [local_size(location) for location in self.locations[source]]
-        return all(size is not None for size in sizes) and sum(filter(None, sizes)) <= _SMALL_BYTES
+        return are_small(self.locations[source])
 
     @property
     def reads(self) -> Sequence[tuple[Location, SourceTable]]:

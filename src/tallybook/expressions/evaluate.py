@@ -15,7 +15,7 @@ from tallybook.expressions.values import cast
 
 
 class UnknownValueError(Exception):
-    """Raised when an expression reads a column whose value is not known."""
+    """Raised when the value of an expression is not known, because it reads a column of a row."""
 
 
 def _read_nothing(_column: Resolved) -> object:
@@ -58,3 +58,10 @@ class Evaluator:
                 return None
             values.append(value)
         return function.compute(computing, *values)
+
+
+class BlindEvaluator(Evaluator):
+    """Knows no value, so that everything is left to Spark."""
+
+    def value(self, _typed: Typed) -> object:
+        raise UnknownValueError

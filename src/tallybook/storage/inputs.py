@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -15,6 +15,9 @@ from tallybook.storage.files import path_of
 from tallybook.storage.formats import Ability, Format, format_of
 from tallybook.storage.scan import Field, Scan, fields_of, quoted
 
+_SMALL_BYTES = 4 * 2**20
+"""The cost that Spark estimates for opening a file."""
+
 
 def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
     """Returns name, size and time of every file of a location; nothing if the format has no files to compare."""
@@ -26,6 +29,12 @@ def local_size(location: Location) -> int | None:
     """Returns the size in bytes of all files of a location; None if they are not plain files of this machine."""
     format = format_of(location)
     return format.local_size(location) if Ability.FINGERPRINT in format.can else None
+
+
+def are_small(locations: Iterable[Location]) -> bool:
+    """True if one task can process all rows of the locations, so that grouping them needs no shuffle."""
+    sizes = [local_size(location) for location in locations]
+    return all(size is not None for size in sizes) and sum(filter(None, sizes)) <= _SMALL_BYTES
 
 
 def current_version(location: Location) -> int | None:

@@ -52,6 +52,8 @@ class _Builder:
 
     def build(self, count: int) -> Case:
         self.wild = self.random.random() < 0.4
+        self.forking = self.random.random() < 0.5
+        self.ruled = self.random.random() < 0.3
         self._joinable("rates", "r", unique=self.random.random() < 0.85)
         self._joinable("names", "l", unique=self.random.random() < 0.9)
         self._main()
@@ -59,8 +61,8 @@ class _Builder:
         self.working = dict(self.columns["main"])
         self.system = [*SYSTEM_COLUMNS, *(VALIDITY_COLUMNS if self._mode("main") == "bitemporal" else ())]
         selectors = self._selectors()
-        seqs = sorted(self.random.sample(range(1, 60), count))
-        operations = [self._operation(seq, selectors) for seq in seqs]
+        self.seqs = sorted(self.random.sample(range(1, 60), count))
+        operations = [self._operation(seq, selectors) for seq in self.seqs]
         self.random.shuffle(operations)
         project = {"id": "p", "name": "P", "input_dataset_id": "main", "selectors": selectors, "operations": operations}
         as_of = self.random.choice((date(2026, 1, 1), date(2026, 1, 31), date(2024, 2, 29)))
@@ -207,13 +209,36 @@ class _Builder:
         if selectors and self.random.random() < 0.3:
             named = f"{{{{{self.random.choice(list(selectors))}}}}}"
             return self.random.choice((named, f"NOT {named}", f"{named} OR {writer.of('boolean', 2)}"))
+        if self.random.random() < 0.25:
+            return self._of_some_rows(writer)
         return self.random.choice(SELECTIVE) if self.random.random() < 0.5 else writer.of("boolean")
+
+    def _of_some_rows(self, writer: Writer) -> str:
+        """A condition that is the same for all rows of an origin, perhaps with another one."""
+        seq = self.random.choice((0, *self.seqs))
+        column = self.random.choice(list(self.working))
+        choices = (
+            f"_operation_seq {self.random.choice(('=', '<>', '>=', '<'))} {seq}",
+            f"rows.{column} IS {self.random.choice(('', 'NOT '))}NULL",
+            f'_source_dataset_id {self.random.choice(("=", "<>"))} "extra"',
+            f"_operation_seq IN (0, {seq})",
+            '_labels = ""',
+            "_deleted",
+            "NOT _deleted",
+            "_updated_at = _created_at",
+        )
+        origin = self.random.choice(choices)
+        if self.random.random() < 0.6:
+            return origin
+        other = writer.of("boolean", 2) if self.random.random() < 0.5 else self.random.choice(choices)
+        return f"{origin} {self.random.choice(('AND', 'OR'))} {other}"
 
     # --- operations -------------------------------------------------------------------------------------------------
 
     def _operation(self, seq: int, selectors: dict[str, str]) -> Body:
         makers = (self._update, self._update, self._update, self._aggregate, self._append, self._delete, self._output)
-        maker = self.random.choice(makers)
+        forks = (self._aggregate, self._aggregate, self._output, self._output) if self.forking else ()
+        maker = self.random.choice((*makers, *forks))
         joins = self._joins() if maker == self._update and self.random.random() < 0.35 else []
         aliases = {join["alias"]: self._joined(join["dataset_id"]) for join in joins}
         if "self" in aliases:
@@ -245,6 +270,8 @@ class _Builder:
         return joins
 
     def _update(self, writer: Writer, joins: list[Body]) -> Body:
+        if self.ruled and self.random.random() < 0.7:
+            return self._rule()
         targets: dict[str, str] = {}
         for _ in range(self.random.randint(1, 3)):
             if self.random.random() < 0.5:
@@ -263,6 +290,12 @@ class _Builder:
                 self.working[name] = ColumnType(kind)
         arguments: Body = {"assignments": assignments}
         return {"type": "update", "arguments": arguments | ({"joins": joins} if joins else {})}
+
+    def _rule(self) -> Body:
+        """One of several updates of the same column that do not read it."""
+        value = self.random.choice(('"one"', '"two"', "rows.k", 'CONCAT(rows.k, "!")', "TO_STRING(rows.n)"))
+        self.working.setdefault("rule", ColumnType("string"))
+        return {"type": "update", "arguments": {"assignments": [{"column": "rule", "expression": value}]}}
 
     def _value(self, writer: Writer, name: str, kind: str) -> str:
         if name in self.working and self.random.random() < 0.1:

@@ -1,0 +1,120 @@
+"""Which rows a run keeps because they are dear and used more than once. Nothing here needs Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.kit.operations import NOW, aggregate, append, update
+
+from tallybook.engine import keeping
+from tallybook.engine.keeping import Keep
+from tallybook.engine.plan import Calculation, RunContext
+from tallybook.model.dataset import Dataset
+from tallybook.model.period import GREGORIAN
+from tallybook.project.bind import bind_project
+from tallybook.project.dataset_versions import DatasetVersions
+from tallybook.project.model import Project
+
+
+def dataset(id: str) -> Dataset:
+    columns = [{"name": "key", "type": "string"}, {"name": "amount", "type": "decimal(10,2)"}]
+    return Dataset.model_validate({"id": id, "name": id, "main_table": {"name": id, "columns": columns}}, strict=False)
+
+
+DATASETS = {id: dataset(id) for id in ("sales", "rates", "prices")}
+OUT: dict[str, Any] = {"type": "output", "arguments": {"destination": {"location": "out"}}}
+DETAIL = {**OUT, "selector": "_operation_seq = 0"}
+TOTALS = aggregate(["key"], "_operation_seq = 0", total="SUM(amount)")
+
+
+def joined(dataset_id: str) -> dict[str, Any]:
+    body = update(amount="sales.amount * r.amount")
+    body["arguments"]["joins"] = [{"alias": "r", "dataset_id": dataset_id, "on": "sales.key = r.key"}]
+    return body
+
+
+def kept(*operations: dict[str, Any], needs_working: bool = False) -> list[tuple[int, int, str]]:
+    """The seq before which rows are kept, the operation that made them, and the reason."""
+    numbered = [
+        {"seq": 10 * index, "name": f"step {index}", **operation} for index, operation in enumerate(operations, 1)
+    ]
+    for operation in numbered:
+        if operation["type"] == "output":
+            operation["arguments"] = {"destination": {"location": f"out-{operation['seq']}"}}
+    body = {"id": "p", "name": "P", "input_dataset_id": "sales", "operations": numbered}
+    project = Project.model_validate(body, strict=False)
+    bound = bind_project(project, project.operations, DatasetVersions.of(DATASETS))
+    period = GREGORIAN.period("2026-01")
+    calculation = Calculation.of(bound, RunContext("r", period, period.start_date, NOW, 1))
+    keeps = calculation.keeps(lambda source: source.dataset.id == "rates", needs_working=needs_working)
+    assert all(isinstance(keep, Keep) for keep in keeps)
+    return [(calculation.steps[keep.step].seq, keep.made_by, keep.reason) for keep in keeps]
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        pytest.param([OUT], id="one output"),
+        pytest.param([OUT, OUT, OUT], id="several outputs of the input"),
+        pytest.param([update(total="amount * 2"), OUT, update(other="total"), OUT], id="projections"),
+        pytest.param([TOTALS, OUT], id="a summary that is used once"),
+        pytest.param([TOTALS, TOTALS, TOTALS, OUT], id="aggregates over the detail"),
+        pytest.param([TOTALS, DETAIL, DETAIL], id="outputs without the summary"),
+        pytest.param([joined("rates"), OUT, OUT], id="a small join"),
+        pytest.param([joined("prices"), OUT], id="a large join that is used once"),
+        pytest.param([append("rates"), OUT, OUT], id="appended rows"),
+        pytest.param([TOTALS, {"type": "delete", "selector": "_operation_seq = 20"}, OUT], id="a selector of no rows"),
+    ],
+)
+def test_what_is_cheap_or_used_once_is_computed_again(operations: list[dict[str, Any]]) -> None:
+    assert kept(*operations) == []
+
+
+def test_a_summary_that_two_outputs_write_is_kept() -> None:
+    assert kept(TOTALS, OUT, OUT) == [(20, 10, "operation 10 shuffles rows")]
+
+
+def test_a_summary_is_kept_after_the_last_change_before_two_uses() -> None:
+    change = update("_operation_seq = 10", total="total * 2")
+    assert kept(TOTALS, change, OUT, OUT) == [(30, 10, "operation 10 shuffles rows")]
+
+
+def test_a_summary_that_is_read_and_changed_is_kept_before_that() -> None:
+    change = update("_operation_seq = 10", total="total * 2")
+    assert kept(TOTALS, OUT, change, OUT) == [(20, 10, "operation 10 shuffles rows")]
+
+
+def test_summaries_of_summaries_are_kept_once_each() -> None:
+    """Without that a plan doubles with each aggregate."""
+    every = aggregate(["key"], total="SUM(amount)")
+    assert kept(every, every, every, OUT) == [
+        (20, 10, "operation 10 shuffles rows"),
+        (30, 20, "operation 20 shuffles rows"),
+    ]
+
+
+def test_a_large_join_is_kept_for_two_uses() -> None:
+    expected = [(20, 0, "operation 10 joins prices")]
+    assert kept(joined("prices"), OUT, OUT) == expected
+    assert kept(joined("prices"), TOTALS, OUT) == expected
+
+
+def test_the_final_rows_are_a_use() -> None:
+    assert kept(TOTALS, OUT, needs_working=True) == [(20, 10, "operation 10 shuffles rows")]
+    assert kept(TOTALS, needs_working=True) == []
+
+
+def test_an_aggregated_append_is_kept_for_two_uses() -> None:
+    grouped = append("rates", aggregation={"group_by": ["key"], "aggregations": [SUM]})
+    assert kept(grouped, OUT, OUT) == [(20, 10, "operation 10 shuffles rows")]
+
+
+SUM = {"column": "amount", "expression": "SUM(amount)"}
+
+
+def test_a_long_chain_of_dependent_updates_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "CUT_EVERY", 3)
+    dependent, independent = update("amount < 5", amount="amount + 1"), update('key = "a"', total="amount * 3")
+    assert kept(*[dependent] * 5, OUT) == [(50, 0, "3 projections depend on each other")]
+    assert kept(*[independent] * 20, OUT) == []
