@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import get_args
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from tallybook.errors import RunError
 from tallybook.model.datasource import (
@@ -19,7 +21,7 @@ from tallybook.model.datasource import (
 from tallybook.model.location import Location
 from tallybook.storage.formats import FORMATS, Ability, Format, format_of
 from tallybook.storage.formats.base import register
-from tallybook.storage.inputs import current_version, fingerprint, local_size
+from tallybook.storage.inputs import are_small, current_version, fingerprint, local_size
 from tallybook.storage.output import Output
 from tallybook.storage.read import read
 from tallybook.storage.write import check_destination
@@ -38,10 +40,7 @@ USES = {
         "written_by": lambda format, at: format.written_by(at, OUTPUT),
         "has_written": lambda format, at: format.has_written(at, OUTPUT),
     },
-    Ability.FINGERPRINT: {
-        "fingerprint": lambda format, at: format.fingerprint(None, at),
-        "local_size": lambda format, at: format.local_size(at),
-    },
+    Ability.FINGERPRINT: {"fingerprint": lambda format, at: format.fingerprint(None, at)},
     Ability.VERSIONS: {"current_version": lambda format, at: format.current_version(at)},
 }
 """The methods of each ability, and a call of each."""
@@ -106,3 +105,18 @@ def test_what_a_snapshot_records_of_tables(source):
     location = Location(source, "orders")
     assert (fingerprint(None, location), local_size(location), current_version(location)) == ([], None, None)
     assert list(format_of(location).areas_read(location)) == []
+
+
+def test_the_size_of_local_files_and_delta_tables_is_known(tmp_path):
+    files = FileSource(id="files", type="csv", options=FileOptions(path_prefix="."))
+    (tmp_path / "one.csv").write_text("id\n1\n")
+    assert local_size(Location(files, str(tmp_path / "one.csv"))) == 5
+    table = tmp_path / "table"
+    write_deltalake(table, pa.table({"id": [1, 2]}))
+    write_deltalake(table, pa.table({"id": [3]}), mode="overwrite")
+    delta = FileSource(id="lake", type="delta", options=FileOptions(path_prefix="."))
+    sizes = [local_size(Location(delta, str(table), version=version)) for version in (0, 1)]
+    assert sorted(sizes) == sorted(file.stat().st_size for file in table.glob("*.parquet"))
+    assert local_size(Location(delta, str(tmp_path / "none"))) is None
+    assert are_small([Location(files, str(tmp_path / "one.csv")), Location(delta, str(table))])
+    assert not are_small([Location(delta, "s3://bucket/table")])

@@ -26,9 +26,8 @@ def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
 
 
 def local_size(location: Location) -> int | None:
-    """Returns the size in bytes of all files of a location; None if they are not plain files of this machine."""
-    format = format_of(location)
-    return format.local_size(location) if Ability.FINGERPRINT in format.can else None
+    """Returns the size in bytes of all files of a location; None if they are not files of this machine."""
+    return format_of(location).local_size(location)
 
 
 def are_small(locations: Iterable[Location]) -> bool:
