@@ -15,7 +15,7 @@ from tallybook.storage.formats.delta_commit import check_folder, write_delta
 from tallybook.storage.formats.delta_table import open_table, scan_delta, table_root
 from tallybook.storage.formats.parquet import PARQUET
 from tallybook.storage.output import Output
-from tallybook.storage.scan import Field, Scan, local_path
+from tallybook.storage.scan import Field, Scan
 from tallybook.storage.stage import Written
 
 
@@ -51,7 +51,7 @@ class Delta(Format):
         return ABSENT if table is None else table.version()
 
     def local_size(self, location: Location) -> int | None:
-        table = open_table(location) if local_path(location) is not None else None
+        table = open_table(location) if location.local_path is not None else None
         return None if table is None else sum(pa.table(table.get_add_actions())["size_bytes"].to_pylist())
 
     def areas_read(self, location: Location) -> Iterable[Area]:
