@@ -80,7 +80,7 @@ def test_a_damaged_file_is_a_plain_problem(
     problem = problem_of(active)
     assert (problem.type, str(file) in problem.message) == ("DataLoadError", True)
     assert problem.hint and not any(word in problem.message for word in FOREIGN)
-    assert not (active.root / "warehouse").exists()
+    assert not list(active.root.glob("warehouse/ledger/*")), "not even a staged file or folder is left"
 
 
 SOURCE = """---

@@ -28,6 +28,7 @@ from pyspark.sql import types as T
 from tallybook.errors import TallybookError, fail
 from tallybook.model.location import Location
 from tallybook.storage.credentials import delta_options
+from tallybook.storage.failure import SPARK_ERRORS
 from tallybook.storage.formats.delta_log import ADDED_ROWS
 from tallybook.storage.formats.delta_table import open_table, table_root, table_schema
 from tallybook.storage.formats.parquet import PARQUET
@@ -77,7 +78,7 @@ def _write(spark: SparkSession, frame: DataFrame, location: Location, output: Ou
         return done
     clear(spark, location, f"{table_root(location)}/{output.name}")
     folder = f"{output.name}/{uuid4().hex}"
-    written = stage(PARQUET, spark, frame, location, f"{table_root(location)}/{folder}")
+    written = _stage(spark, frame, location, output, folder)
     properties = CommitProperties(
         custom_metadata={_RUN: run_id, _OPERATION: seq, ADDED_ROWS: sum(file.rows for file in written)},
         max_commit_retries=0,
@@ -98,6 +99,17 @@ def _write(spark: SparkSession, frame: DataFrame, location: Location, output: Ou
             raise
         conflict = _commit(location, table, frame.schema, _added(folder, written), mode, properties)
     raise fail("WriteFailed", f"{location} could not be committed: {conflict}") from conflict
+
+
+def _stage(
+    spark: SparkSession, frame: DataFrame, location: Location, output: Output, folder: str
+) -> tuple[StagedFile, ...]:
+    try:
+        return stage(PARQUET, spark, frame, location, f"{table_root(location)}/{folder}")
+    except (*SPARK_ERRORS, TallybookError):
+        if location.local_path is not None:  # elsewhere it takes a job, which the next attempt can pay for
+            clear(spark, location, f"{table_root(location)}/{output.name}")
+        raise
 
 
 def _fence(guard: Guard) -> list[Transaction]:
