@@ -7,7 +7,7 @@ TWO_PROCESSES := -n 2
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long faults test-cluster test-connect check format docs bench bench-long mutants lock audit sbom clean distclean $(BENCHES)
+.PHONY: help install demo archive test test-long faults test-cluster test-connect check format docs bench bench-long mutants lock audit sbom clean distclean $(BENCHES)
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -31,13 +31,17 @@ demo: $(INSTALLED) ## Check and run the example workspace examples/orders, and s
 	$(BIN)/tallybook validate --workspace examples/orders
 	$(BIN)/tallybook run order-close --period 2026-01 --show 20 --workspace examples/orders
 
-test: $(INSTALLED) ## Run the tests that take seconds each
+test: $(INSTALLED) archive ## Run the tests that take seconds each
 	$(PYTEST) $(TWO_PROCESSES) $(ARGS)
 
-test-long: $(INSTALLED) ## Run the tests that take minutes
+# Tests that start Spark use the archive of its classes, but make none: that would take time from other tests.
+archive: $(INSTALLED)
+	@$(BIN)/python -m tallybook.engine.archive_maker < /dev/null || echo 'no archive: Spark will start slowly' >&2
+
+test-long: $(INSTALLED) archive ## Run the tests that take minutes
 	$(PYTEST) $(TWO_PROCESSES) -m long $(ARGS)
 
-faults: $(INSTALLED) ## Run all tests that cause faults and print the fault table of docs/reliability.md
+faults: $(INSTALLED) archive ## Run all tests that cause faults and print the fault table of docs/reliability.md
 	$(BIN)/python -m pytest $(TWO_PROCESSES) -p tests.faults.table -m fault $(ARGS)
 
 test-cluster: $(INSTALLED) ## Run the tests on a local cluster of worker processes

@@ -17,6 +17,9 @@ from pyspark.sql import SparkSession
 from tallybook.engine.session import get_session
 from tallybook.model.settings import SparkSettings
 
+os.environ.setdefault("TALLYBOOK_SPARK_CLASS_ARCHIVE", "use")
+"""Sessions of the tests use an archive of Spark's classes, which `make test` has made, and make none themselves."""
+
 TINY = {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
@@ -32,7 +35,7 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with pytest.MonkeyPatch.context() as patch:
         if master and master.startswith("local-cluster"):
             patch.setenv("SPARK_HOME", str(request.getfixturevalue("spark_home")))
-        settings = SparkSettings(master=master, remote=remote, conf=TINY)
+        settings = SparkSettings(master=master, remote=remote, conf=TINY, class_archive="use")
         session = get_session(settings, log_dir=tmp_path_factory.mktemp("spark-log"))
         yield session
         session.stop()

@@ -18,6 +18,25 @@ def make_private_folder(path: Path) -> Path:
     return path
 
 
+def cache_folder(name: str = "") -> Path | None:
+    """Makes and returns a folder in the cache of this user, or the cache itself.
+
+    Returns None if it belongs to someone else, if others can change it, or if it cannot be written. The cache is
+    `$XDG_CACHE_HOME/tallybook`, by default `~/.cache/tallybook`.
+    """
+    try:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        folder = make_private_folder(Path(home).absolute() / "tallybook" / name)
+        for path in {folder.parent, folder} if name else {folder}:
+            close_folder(path)
+            status = path.stat()
+            if status.st_uid != os.geteuid() or status.st_mode & _OTHERS:
+                return None
+    except (OSError, RuntimeError):
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
 def close_folder(path: Path) -> None:
     """Makes a folder of ours accessible to its owner only, if possible: older versions left it open."""
     try:

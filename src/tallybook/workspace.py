@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tallybook.documents.lifecycle import JoinedStore, PeriodList, PeriodState, RenamedWorkspace, UpgradedStore
+    from tallybook.documents.session import StoppedSessions, WarmSessions, WarmSessionState
     from tallybook.engine.events import Observer
     from tallybook.engine.plan import Plan
     from tallybook.model.period import Calendar, PeriodStatus
@@ -44,21 +45,23 @@ class Workspace:
     """A folder with a settings file and the definitions below it, as they were when first read."""
 
     root: Path
+    warm: bool = False
+    """Whether runs and tests use the warm session, if it runs."""
 
     @classmethod
-    def open(cls, folder: Path | str | None = None) -> Workspace:
+    def open(cls, folder: Path | str | None = None, *, warm: bool = False) -> Workspace:
         """Opens the workspace in a folder; by default the nearest one from the current folder upwards.
 
         Its root is the resolved path: the store compares locations by their paths.
         """
         if folder is None:
-            return cls(find_root(Path.cwd()))
+            return cls(find_root(Path.cwd()), warm)
         root = Path(folder).resolve()
         if not has_settings(root):
             raise UsageError(
                 f"'{folder}' is not a workspace: it has no {SETTINGS_FILE}", "make one with `tallybook init`"
             )
-        return cls(root)
+        return cls(root, warm)
 
     @cached_property
     def definitions(self) -> Definitions:
@@ -270,8 +273,7 @@ class Workspace:
         from tallybook.scenarios.suite import judge_all, start_engine
 
         if cases:
-            settings = self.definitions.settings
-            yield from judge_all(cases, start_engine(settings.spark if settings else None))
+            yield from judge_all(cases, start_engine(self.environment.spark_settings, warm=self.warm))
 
     def record_scenarios(self, outcomes: Sequence[Outcome]) -> None:
         """Writes the results of these scenarios into their files, as the expected rows."""
@@ -280,6 +282,30 @@ class Workspace:
         problems = record(self.root, outcomes)
         if problems:
             raise ValidationError(problems)
+
+    def start_session(self, idle_minutes: int) -> WarmSessionState:
+        """Starts a warm session with the settings of the workspace, and waits until it takes commands."""
+        from tallybook.documents.session import WarmSessionState
+        from tallybook.engine.warm import start_warm
+
+        return WarmSessionState.of(*start_warm(self.environment.spark_settings, idle_minutes))
+
+    def sessions(self) -> WarmSessions:
+        """The warm sessions of this user, of any settings."""
+        from tallybook.documents.session import WarmSessions, WarmSessionState
+        from tallybook.engine.warm import all_warm
+
+        states = (WarmSessionState.of(*session) for session in all_warm(self.environment.spark_settings))
+        return WarmSessions(sessions=tuple(states))
+
+    def stop_sessions(self, *, all_sessions: bool = False, now: bool = False) -> StoppedSessions:
+        """Stops the warm session of the workspace, or those of any settings. Raises SessionError if one is in use,
+        unless `now`."""
+        from tallybook.documents.session import StoppedSessions
+        from tallybook.engine.warm import all_warm, stop_warm
+
+        chosen = [found for found in all_warm(self.environment.spark_settings) if all_sessions or found[2]]
+        return StoppedSessions.of(stop_warm(session, now=now) for session, *_ in chosen)
 
     @property
     def calendar(self) -> Calendar:
@@ -315,7 +341,7 @@ class Workspace:
         """The store, the Spark session and the folders."""
         from tallybook.runs.environment import Environment
 
-        return Environment(self.definitions)
+        return Environment(self.definitions, self.warm)
 
     @property
     def session(self) -> SparkSession:

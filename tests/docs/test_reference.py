@@ -85,7 +85,7 @@ def test_the_session_page_lists_every_setting_that_is_made() -> None:
     listed = {
         name for cell in re.findall(r"^\| (.+?) \|", page, re.MULTILINE) for name in re.findall(r"`(spark\.\S+)`", cell)
     }
-    assert listed == {*session._DEFAULTS, *launch._JVM, *launch._laptop(), *launch._warehouse()}
+    assert listed == {*session.DEFAULTS, *launch._JVM, *launch._laptop(), *launch._warehouse()}
     assert all(f"| `{key}` | `{values[0]}`" in page for key, values in session.NEEDS.items())
 
 

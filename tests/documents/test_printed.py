@@ -33,6 +33,8 @@ WITHOUT_SPARK = {
     "expr",
 }
 WITH_SPARK = {"activate", "run", "runs", "plan", "datasets", "replay", "test"}
+WITH_A_WARM_SESSION = {"session start", "session status", "session stop"}
+"""These are shown in tests/engine/test_warm.py."""
 
 SCENARIOS = """\
 scenario:
@@ -141,7 +143,7 @@ def test_documents_of_commands_that_need_spark(books: Books, printed: Printed, s
 
 
 def test_every_command_is_shown() -> None:
-    assert {*WITHOUT_SPARK, *WITH_SPARK} == set(DOCUMENTS)
+    assert {*WITHOUT_SPARK, *WITH_SPARK, *WITH_A_WARM_SESSION} == set(DOCUMENTS)
 
 
 @pytest.mark.parametrize(

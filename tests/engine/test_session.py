@@ -27,7 +27,7 @@ from tallybook.model.settings import SparkSettings
 SMALL = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 def settings(**given):
     conf = SMALL | given.pop("conf", {})
-    return SparkSettings(conf=conf, **({"master": "local[2]"} | given))
+    return SparkSettings(conf=conf, class_archive="use", **({"master": "local[2]"} | given))
 """
 QUERY = """\
 counts = {row.rest: row["count"] for row in spark.range(10).groupBy((F.col("id") % 3).alias("rest")).count().collect()}

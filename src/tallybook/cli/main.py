@@ -22,6 +22,7 @@ MODULES = (
     "plan",
     "run",
     "test",
+    "session",
     "lifecycle",
     "runs",
     "datasets",

@@ -55,7 +55,7 @@ def run(
             "--period and --as-of cannot be given with --retry: a retry uses those of its run",
             f"tallybook run --retry {retry}",
         )
-    opened = Workspace.open(workspace)
+    opened = Workspace.open(workspace, warm=True)
     shared: dict[str, Any] = {"reopen_reason": reopen_reason, "again": again, "observers": () if json else _observers()}
     day = as_of.date() if as_of else None
     starts = [partial(opened.run, str(project), identifier, as_of=day, **shared) for identifier in period or ()]

@@ -116,7 +116,7 @@ def replay(
     from tallybook.documents.runs import ReplayDocument
     from tallybook.workspace import Workspace
 
-    replayed = ReplayDocument.of(Workspace.open(workspace).replay(run))
+    replayed = ReplayDocument.of(Workspace.open(workspace, warm=True).replay(run))
     if json:
         emit(replayed)
         return 0 if replayed.identical else 1

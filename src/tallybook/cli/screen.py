@@ -90,6 +90,10 @@ def prepare() -> None:
     """
     if not logging.root.handlers:
         logging.root.addHandler(_Warnings(logging.WARNING))
+    session = logging.getLogger("tallybook.session")
+    session.setLevel(logging.INFO)
+    session.handlers = [_Lines()]
+    session.propagate = False
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -116,6 +120,13 @@ class _Warnings(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if "py4j" not in PurePath(record.pathname).parts:
             say(f"warning: {record.getMessage()}", error=True)
+
+
+class _Lines(logging.Handler):
+    """Prints log records as they are."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(record.getMessage(), error=True)
 
 
 class _Lost(io.TextIOBase):

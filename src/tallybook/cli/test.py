@@ -38,7 +38,7 @@ def test(
     from tallybook.scenarios.report import summary_text
     from tallybook.workspace import Workspace
 
-    opened = Workspace.open(workspace)
+    opened = Workspace.open(workspace, warm=True)
     cases = opened.scenarios(paths or (), text)
     if junit is not None:
         _refuse_unwritable(junit)

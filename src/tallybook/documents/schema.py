@@ -28,6 +28,7 @@ from tallybook.documents.runs import (
     RunsUntilFailure,
 )
 from tallybook.documents.scenarios import TestReport
+from tallybook.documents.session import StoppedSessions, WarmSessions, WarmSessionState
 from tallybook.model.state import ProjectState
 from tallybook.project.schema import DIALECT, definitions_schema, settings_schema
 from tallybook.scenarios.model import Scenario
@@ -38,6 +39,9 @@ DOCUMENTS: dict[str, Any] = {
     "plan": PlanDocument,
     "run": CompletedRuns | RunsUntilFailure,
     "test": TestReport,
+    "session start": WarmSessionState,
+    "session status": WarmSessions,
+    "session stop": StoppedSessions,
     "apply": AppliedChanges,
     "activate": ProjectState,
     "deactivate": ProjectState,

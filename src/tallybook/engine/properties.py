@@ -17,8 +17,8 @@ import pyspark
 
 from tallybook.secrets import hide_secrets
 
-PYSPARK = Path(pyspark.__file__).parent
-_JAVA_OPTIONS = ("spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions")
+_PYSPARK = Path(pyspark.__file__).resolve().parent
+JAVA_OPTIONS = ("spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions")
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Submission:
         Java options are part of the command line. Those with a secret in them are replaced by a file of arguments.
         """
         conf = dict(conf)
-        for name in _JAVA_OPTIONS:
+        for name in JAVA_OPTIONS:
             if name in conf and hide_secrets(conf[name]) != conf[name]:
                 options = _write(folder / name, (_quoted(option) for option in shlex.split(conf[name])))
                 conf[name] = shlex.quote(f"@{options}")
@@ -44,10 +44,19 @@ class Submission:
         return shlex.join(["--properties-file", str(file), *self.arguments])
 
 
+def spark_home() -> Path:
+    """Returns the folder of the Spark that starts: by default the one in the package pyspark."""
+    return Path(os.environ.get("SPARK_HOME") or _PYSPARK)
+
+
+def configuration_folder() -> Path:
+    """Returns the folder of Spark's configuration files, which need not exist."""
+    return Path(os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf")
+
+
 def read_submission() -> Submission:
     """Reads `spark-defaults.conf`, the environment, and PYSPARK_SUBMIT_ARGS, which overrides them."""
-    home = Path(os.environ.get("SPARK_HOME", PYSPARK))
-    conf = _read(Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf")
+    conf = _read(configuration_folder() / "spark-defaults.conf")
     arguments: list[str] = []
     given: dict[str, str] = {}
     words = iter(shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")))

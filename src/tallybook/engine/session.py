@@ -11,15 +11,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tallybook.engine.launch import LOG_SETTING, start_classic, start_connect, start_connect_server
+from tallybook.engine.launch import (
+    LOG_SETTING,
+    PORT,
+    connect_server_settings,
+    start_classic,
+    start_connect,
+    start_connect_server,
+)
 from tallybook.engine.logs import new_log
+from tallybook.engine.properties import JAVA_OPTIONS
 from tallybook.errors import SessionError
 from tallybook.model.settings import LogSettings, SparkSettings
 from tallybook.secrets import hide_secrets
@@ -36,24 +45,43 @@ NEEDS = {
 }
 """The settings that results depend on, each with the values that are accepted; the first is the one we set."""
 
-_DEFAULTS = {key: values[0] for key, values in NEEDS.items()} | {
+DEFAULTS = {key: values[0] for key, values in NEEDS.items()} | {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.variable.substitute": "false",
 }
+"""What every session that we start is set to, unless the user says otherwise."""
 
 
 def get_session(
-    settings: SparkSettings | None = None, *, log_dir: Path | None = None, logs: LogSettings | None = None
+    settings: SparkSettings | None = None,
+    *,
+    conf: Mapping[str, str] | None = None,
+    log_dir: Path | None = None,
+    logs: LogSettings | None = None,
+    warm: bool = False,
 ) -> SparkSession:
-    """Returns the active session, else starts one that logs into `log_dir`, by default a temporary folder."""
+    """Returns the active session, else starts one that logs into `log_dir`, by default a temporary folder.
+
+    `conf` is weaker than the settings. With `warm`, the session is one on the warm session for the settings, if it
+    runs.
+    """
     spark = _active_session()
     if spark is None:
-        settings = settings or SparkSettings()
+        settings, conf = settings or SparkSettings(), conf or {}
         _check(settings.conf, "remove from `spark.conf` of tallybook.yaml: {key}")
-        spark = _start(settings, new_log(log_dir, (logs or LogSettings()).keep))
+        spark = _warm_session(settings, conf) if warm else None
+        spark = spark or _start(settings, conf, new_log(log_dir, (logs or LogSettings()).keep))
     check_session(spark)
     return spark
+
+
+def start_server(settings: SparkSettings, log: Path) -> tuple[SparkSession, int]:
+    """Starts a Connect server as the settings say. Returns the session of its own JVM, and its port."""
+    server = connect_server_settings()
+    with _failing_with(log):
+        chosen = server | _chosen(settings, {})
+        return start_classic(chosen, DEFAULTS, log, class_archive=settings.class_archive), int(server[PORT])
 
 
 def check_session(spark: SparkSession) -> None:
@@ -83,17 +111,38 @@ def _check(conf: Mapping[str, str], fix: str) -> None:
         raise SessionError(f"the Spark session cannot be used: {'; '.join(differences)}", hint="; ".join(hints))
 
 
-def _start(settings: SparkSettings, log: Path) -> SparkSession:
-    chosen = {**settings.conf, **({"spark.master": settings.master} if settings.master else {})}
+def _warm_session(settings: SparkSettings, conf: Mapping[str, str]) -> SparkSession | None:
+    from tallybook.engine.warm import use_warm
+
+    stronger = settings.conf
+    return use_warm(settings, {k: v for k, v in conf.items() if k.startswith("spark.sql.") and k not in stronger})
+
+
+def _chosen(settings: SparkSettings, conf: Mapping[str, str]) -> dict[str, str]:
+    """Returns the settings of a session. Java options of the workspace are added to those of `conf`."""
+    both = {key: f"{conf[key]} {settings.conf[key]}" for key in JAVA_OPTIONS if key in conf and key in settings.conf}
+    return {**conf, **settings.conf, **both, **({"spark.master": settings.master} if settings.master else {})}
+
+
+def _start(settings: SparkSettings, conf: Mapping[str, str], log: Path) -> SparkSession:
+    chosen = _chosen(settings, conf)
     remote = settings.remote or os.environ.get("SPARK_REMOTE")
     if remote is None and chosen.pop("spark.api.mode", "classic") == "connect":
         remote = chosen.get("spark.master", "local[*]")
-    try:
+    with _failing_with(log):
         if remote is None:
-            return start_classic(chosen, _DEFAULTS, log)
+            return start_classic(chosen, DEFAULTS, log, class_archive=settings.class_archive)
         if remote.startswith("sc://"):
-            return start_connect(remote, _DEFAULTS | chosen, log)
-        return start_connect_server(chosen | {"spark.master": remote}, _DEFAULTS, log)
+            return start_connect(remote, DEFAULTS | chosen, log)
+        chosen["spark.master"] = remote
+        return start_connect_server(chosen, DEFAULTS, log, class_archive=settings.class_archive)
+
+
+@contextmanager
+def _failing_with(log: Path) -> Iterator[None]:
+    """Raises SessionError, with the reason that the log gives, if Spark does not start in the block."""
+    try:
+        yield
     except (PySparkException, Py4JError) as error:
         raise SessionError(f"Spark did not start: {_reason(error, log)}", hint=f"its log is {log}") from error
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
@@ -19,12 +19,20 @@ def _plain_name(name: str) -> str:
 WorkspaceName = Annotated[Text, StringConstraints(min_length=1, max_length=100), AfterValidator(_plain_name)]
 
 
+ClassArchive = Literal["auto", "use", "off"]
+
+
 class SparkSettings(Entity):
     """How to start a Spark session if none is active."""
 
     master: NonEmpty | None = None
     remote: NonEmpty | None = None
     conf: dict[str, Text] = Field(default_factory=dict)
+    class_archive: ClassArchive = Field(
+        "auto",
+        description="Spark starts faster with an archive of its classes in the cache folder. auto uses one and makes "
+        "it in the background, use makes none, off does neither.",
+    )
 
 
 class LogSettings(Entity):

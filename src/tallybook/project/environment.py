@@ -16,7 +16,7 @@ from tallybook.model.settings import Settings
 
 PREFIX = "TALLYBOOK_"
 _OWN = ("name", "sandbox", "calendar")
-_SPARK = ("master", "remote")
+_SPARK = ("master", "remote", "class_archive")
 
 
 def overridden(settings: Settings, environ: Mapping[str, str]) -> Settings:

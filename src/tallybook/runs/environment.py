@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tallybook.errors import Problem, ValidationError
+from tallybook.model.settings import SparkSettings
 from tallybook.private import close_folder, make_private_folder
 from tallybook.project.files import SETTINGS_FILE
 from tallybook.project.load import Definitions, find_root
@@ -33,6 +34,8 @@ class Environment:
     """The store, the Spark session and the folders of one workspace."""
 
     definitions: Definitions
+    warm: bool = False
+    """Whether the warm session is used, if it runs."""
 
     @property
     def root(self) -> Path:
@@ -49,13 +52,21 @@ class Environment:
         """The folder for outputs of replays."""
         return self.root / PRIVATE / "scratch"
 
+    @property
+    def spark_settings(self) -> SparkSettings:
+        settings = self.definitions.settings
+        return settings.spark if settings else SparkSettings()
+
     def session(self) -> SparkSession:
         """Returns the active Spark session, else starts one as the settings say."""
         from tallybook.engine.session import get_session
 
         settings = self.definitions.settings
         return get_session(
-            settings.spark if settings else None, log_dir=self._log_folder(), logs=settings.logs if settings else None
+            self.spark_settings,
+            log_dir=self._log_folder(),
+            logs=settings.logs if settings else None,
+            warm=self.warm,
         )
 
     def store(self) -> Store:

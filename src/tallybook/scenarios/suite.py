@@ -28,7 +28,7 @@ QUICK = {
 }
 """Settings for a few rows, for which generating code takes longer than it saves."""
 _QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""JVM options for a short process: compile fast rather than well."""
+"""Java options for a short process: compile fast rather than well."""
 
 _THREADS = 4
 """More threads would only wait for each other, because one Python process builds all plans."""
@@ -51,11 +51,13 @@ class Outcome:
         return self.actual is not None and self.case.body.expect is None
 
 
-def start_engine(settings: SparkSettings | None) -> LocalEngine:
-    """Returns the active session, else starts one for a few rows; settings of the workspace win."""
-    settings = settings or SparkSettings()
-    quick = QUICK if settings.remote else QUICK | _QUICK_JVM
-    return LocalEngine(get_session(settings.model_copy(update={"conf": quick | settings.conf})))
+def start_engine(settings: SparkSettings | None, *, warm: bool = False) -> LocalEngine:
+    """Returns the active session, else starts one for a few rows; settings of the workspace win.
+
+    With `warm`, it is one on the warm session, if that runs.
+    """
+    remote = settings is not None and settings.remote
+    return LocalEngine(get_session(settings, conf=QUICK if remote else QUICK | _QUICK_JVM, warm=warm))
 
 
 def judge_all(cases: Sequence[Case], engine: LocalEngine, threads: int | None = None) -> Iterator[Outcome]:
