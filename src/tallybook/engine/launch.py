@@ -26,6 +26,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from tallybook.engine.archive import ready_archive
+from tallybook.engine.gateway import remember_classes
 from tallybook.engine.java import find_java
 from tallybook.engine.properties import read_submission, spark_home
 from tallybook.errors import SessionError
@@ -107,6 +108,7 @@ def start_classic(
                 streams = {"stdout": output, "stderr": output}
                 gateway = launch_gateway(None, streams)  # type: ignore[no-untyped-call]  # PySpark gives it no types
             SparkContext._ensure_initialized(gateway=gateway)
+            remember_classes(gateway.jvm)
         return _session(chosen, defaults)
 
 
