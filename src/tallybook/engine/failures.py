@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 
 from tallybook.engine.pipeline import Pipeline, Working
 from tallybook.errors import Problem, RunError
-from tallybook.model.columns import DELETED, TIMESTAMP, UPDATED_AT
+from tallybook.model.columns import DELETED, ROW_ID, STRING, TIMESTAMP, UPDATED_AT
 from tallybook.operations.base import Step
 from tallybook.operations.flow import live_columns
 from tallybook.operations.schema import SourceTable, WorkingSchema
@@ -94,7 +94,7 @@ def _raised_problem(raised: dict[str, str], pipeline: Pipeline, at: Step | None)
     """Returns the problem that one of our own plans raised."""
     match raised["type"]:
         case "JoinNotUnique":
-            return _join_not_unique(raised, pipeline.calculation.steps)
+            return _join_not_unique(raised, pipeline)
         case "DataLoadError":
             return _bad_data(raised, pipeline)
     if "unlisted_file" in raised:
@@ -142,9 +142,10 @@ def _of_loading(problem: Problem, pipeline: Pipeline, loaded: set[SourceTable]) 
     return _of_step(problem, next(loading, None))
 
 
-def _join_not_unique(raised: dict[str, str], steps: Sequence[Step]) -> Problem:
-    step = next((step for step in steps if str(step.seq) == raised["seq"]), None)
-    key = f" for key '{raised['key']}'" if raised.get("key") else ""
+def _join_not_unique(raised: dict[str, str], pipeline: Pipeline) -> Problem:
+    step = next((step for step in pipeline.calculation.steps if str(step.seq) == raised["seq"]), None)
+    value = _key_of_join(raised, step, pipeline) if step is not None else None
+    key = f" for key '{value}'" if value else ""
     typed = step.join_condition(raised["alias"]) if step is not None else None
     problem = Problem(
         "JoinNotUnique",
@@ -153,6 +154,22 @@ def _join_not_unique(raised: dict[str, str], steps: Sequence[Step]) -> Problem:
         typed.node.span.place if typed is not None else None,
     )
     return _of_step(problem, step)
+
+
+def _key_of_join(raised: dict[str, str], step: Step, pipeline: Pipeline) -> str | None:
+    """Finds a key of a join that is not unique, in a job that makes the join once more."""
+    naming = replace(pipeline, names_keys=True)
+    working = naming.first()
+    for earlier in pipeline.calculation.steps:
+        if earlier.seq < step.seq:
+            working = naming.after(earlier, working)
+    if step.publishes is not None:
+        error = _failure(naming.to_publish(step, working))
+    else:
+        error = _failure(naming.frame(naming.after(step, working), {ROW_ID: STRING}))
+    again = (parse_raised(error) if error is not None else None) or {}
+    same = all(again.get(name) == raised[name] for name in ("type", "seq", "alias"))
+    return again.get("key") if same else None
 
 
 @dataclass

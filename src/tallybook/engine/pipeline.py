@@ -31,6 +31,8 @@ class Pipeline:
     spark: SparkSession
     calculation: Calculation
     tables: Tables
+    names_keys: bool = False
+    """True if a join that is not unique shall fail with the key."""
 
     @cached_property
     def build(self) -> BuildContext:
@@ -39,7 +41,7 @@ class Pipeline:
         ids = RowIds(context.epoch_ms, {0: 0} | {step.seq: rank for rank, step in enumerate(steps, 1)})
         load = cache(lambda source: other_rows(source, self.tables, context, ids))
         compiler = Compiler(context.timestamp, context.period.identifier)
-        return BuildContext(compiler, self.calculation.evaluator, ids, load, self.calculation.input)
+        return BuildContext(compiler, self.calculation.evaluator, ids, load, self.calculation.input, self.names_keys)
 
     def first(self) -> Working:
         """Returns the working dataset before any operation."""

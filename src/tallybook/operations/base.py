@@ -101,6 +101,8 @@ class BuildContext:
     ids: RowIds
     load: Callable[[SourceTable], DataFrame]
     input: SourceTable
+    names_keys: bool = False
+    """True if a join that is not unique shall fail with the key."""
 
 
 @dataclass(frozen=True)

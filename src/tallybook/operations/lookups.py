@@ -50,7 +50,8 @@ def join_tables(rows: Rows, step: Step, tables: Sequence[JoinedTable], build: Bu
         join = Join.on(table.on, table.alias, step.columns_of(table.alias, but_in=table.on))
         readable = step.selector is not None and tables_read(step.selector) <= joined
         asking = rows.chosen(step.selector if readable else None, compiler, include_deleted=step.include_deleted)
-        frame = left_join_unique(frame, build.load(table.source), join, asking, compiler, step.seq)
+        other = build.load(table.source)
+        frame = left_join_unique(frame, other, join, asking, compiler, step.seq, names_key=build.names_keys)
         joined.add(table.alias)
     return frame
 

@@ -74,27 +74,36 @@ def _key_type(own: Typed, theirs: Typed) -> ColumnType | None:
 
 
 def left_join_unique(
-    frame: DataFrame, other: DataFrame, join: Join, counts: Column | None, compiler: Compiler, seq: int
+    frame: DataFrame,
+    other: DataFrame,
+    join: Join,
+    counts: Column | None,
+    compiler: Compiler,
+    seq: int,
+    *,
+    names_key: bool = False,
 ) -> DataFrame:
     """Adds the columns of the one matching row to each row, as `alias.column`; NULL without a match. Helper columns
     with names of that form stay in the frame.
 
     `counts` is true for rows that need a match, None for all rows: no key is computed for the others, and a second
     match is not an error there. The check is a filter, which Spark never prunes. Every value repeats it, because
-    otherwise a later filter could remove a row by the value of one of its matches. There it does not name the key, so
-    that the code that Spark generates stays small. The row's key is part of the check, so that the check is not
-    evaluated for rows of the joined table that match nothing.
+    otherwise a later filter could remove a row by the value of one of its matches. The row's key is part of the check,
+    so that the check is not evaluated for rows of the joined table that match nothing.
+
+    The failure has the key only with `names_key`: with it Spark generates so much code for a few joins that the JVM
+    does not compile it any more, and the joins take twice as long.
     """
     own_keys = [_where_needed(compiler.value(eq.own, eq.type), eq.own, counts) for eq in join.equalities]
     matched = _join(frame, _by_key(other, join, compiler), own_keys, _their_keys(join))
     if join.rest:
         matched = _test_rest(matched, join, counts, compiler)
-    short_failure = raising("JoinNotUnique", seq=str(seq), alias=join.alias)
-    failure = raising("JoinNotUnique", seq=str(seq), alias=join.alias, key=_key_text(own_keys))
+    key = {"key": _key_text(own_keys)} if names_key else {}
+    failure = raising("JoinNotUnique", seq=str(seq), alias=join.alias, **key)
     twice = reduce(lambda a, b: a & b, [_helper(join, _COUNT) > 1, *(key.isNotNull() for key in own_keys)])
     wrong = twice if counts is None else counts & twice
     checked = {
-        name: F.when(wrong, short_failure).otherwise(column_named(name))
+        name: F.when(wrong, failure).otherwise(column_named(name))
         for name in (joined_name(join.alias, column) for column in join.columns)
     }
     unique = matched.filter(F.when(wrong, failure.cast("boolean")).otherwise(F.lit(True)))
