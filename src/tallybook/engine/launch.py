@@ -42,6 +42,7 @@ _JVM = {
     "spark.executor.defaultJavaOptions": _JAVA_OPTIONS,
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.codegen.cache.maxEntries": "1000",
+    "spark.sql.codegen.hugeMethodLimit": "8000",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 """The language is fixed because UPPER and LOWER depend on it. A deeply nested expression needs a large stack. A month
