@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from random import Random
@@ -13,8 +14,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from tallybook.engine import frames
+from tallybook.engine.execute import working_rows
 from tallybook.engine.frames import apply_operations
+from tallybook.engine.plan import Calculation, Optimisations
+from tallybook.engine.tables import Tables
 
+NONE = Optimisations(evaluate_constants=False, fuse_updates=False, keep_rows=False)
 MOMENT = datetime(2026, 2, 1, tzinfo=UTC)
 REGIONS = ("EMEA", "APAC", "🙂", "", None)
 Apply = Callable[..., DataFrame]
@@ -51,6 +57,16 @@ def rates() -> pa.Table:
 @pytest.fixture(scope="session", params=[2_000, pytest.param(100_000, marks=pytest.mark.long)], ids="{:,} rows".format)
 def rows(request: pytest.FixtureRequest) -> pa.Table:
     return ledger(request.param)
+
+
+@pytest.fixture(autouse=True, params=[Optimisations(), pytest.param(NONE, marks=pytest.mark.long)], ids=["", "slow"])
+def _optimised(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs every test with all optimisations, and with none."""
+
+    def rows(spark: SparkSession, calculation: Calculation, tables: Tables) -> DataFrame:
+        return working_rows(spark, replace(calculation, optimisations=request.param), tables)
+
+    monkeypatch.setattr(frames, "working_rows", rows)
 
 
 @pytest.fixture

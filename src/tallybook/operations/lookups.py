@@ -13,7 +13,7 @@ from tallybook.operations.base import BuildContext, Step
 from tallybook.operations.schema import JoinedTable, LookupTable, WorkingSchema
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
 
     from tallybook.expressions.compile import Compiler
     from tallybook.rows.working import Rows
@@ -38,11 +38,13 @@ def lookups_of(step: Step) -> list[JoinedTable]:
     return [JoinedTable(lookup.alias, lookup.source, lookup_condition(lookup, step.before)) for lookup in step.lookups]
 
 
-def join_tables(rows: Rows, step: Step, tables: Sequence[JoinedTable], build: BuildContext) -> DataFrame:
-    """The frame of the rows with the columns of each table that the step reads. The tables the selector depends on come
-    first."""
+def join_tables(rows: Rows, step: Step, tables: Sequence[JoinedTable], build: BuildContext) -> Rows:
+    """The rows with the columns of each table that the step reads. The tables the selector depends on come first."""
     from tallybook.rows.joins import Join, left_join_unique
 
+    if not tables:
+        return rows
+    rows = rows.settled()
     frame, compiler = rows.frame, rows.compiler(build.compiler)
     first = _tables_of_selector(step.selector, tables)
     joined: set[str] = set()
@@ -53,7 +55,7 @@ def join_tables(rows: Rows, step: Step, tables: Sequence[JoinedTable], build: Bu
         other = build.load(table.source)
         frame = left_join_unique(frame, other, join, asking, compiler, step.seq, names_key=build.names_keys)
         joined.add(table.alias)
-    return frame
+    return replace(rows, frame=frame)
 
 
 def _tables_of_selector(selector: Typed | None, tables: Sequence[JoinedTable]) -> set[str]:
@@ -72,19 +74,16 @@ def assign_columns(rows: Rows, step: Step, tables: Sequence[JoinedTable], values
     after = step.segment_after(rows.segment, build.evaluator)
     rows = rows.ready(step.reads | {DELETED})
     compiler = rows.compiler(build.compiler)
-    joined = replace(rows.settled(), frame=join_tables(rows.settled(), step, tables, build)) if tables else rows
     chosen = None if step.selects(rows.segment, build.evaluator) else rows.chosen(step.selector, compiler)
-    stamp = {UPDATED_AT: timestamp_literal(build.evaluator.timestamp)}
-    assigned = joined.assigned(stamp | dict(values(compiler)), chosen, after)
+    stamp = {UPDATED_AT: timestamp_literal(build.evaluator.timestamp)} if UPDATED_AT in after.varying else {}
+    assigned = join_tables(rows, step, tables, build).assigned(stamp | dict(values(compiler)), chosen, after)
     return assigned.narrowed(after.varying) if tables else assigned
 
 
 def filtered(rows: Rows, step: Step, build: BuildContext) -> Rows:
     """The rows that a step selects, with the columns of the lookups it reads."""
-    tables = lookups_of(step)
-    joined = replace(rows.settled(), frame=join_tables(rows.settled(), step, tables, build)) if tables else rows
-    compiler = rows.compiler(build.compiler)
+    joined = join_tables(rows, step, lookups_of(step), build)
     if step.selects(rows.segment, build.evaluator):
         return joined
-    chosen = rows.chosen(step.selector, compiler, include_deleted=step.include_deleted)
+    chosen = rows.chosen(step.selector, rows.compiler(build.compiler), include_deleted=step.include_deleted)
     return joined if chosen is None else replace(joined, frame=joined.frame.filter(chosen))
