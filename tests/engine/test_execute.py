@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -42,7 +41,7 @@ def output(seq: int, **arguments: object) -> dict[str, object]:
 class Collected(Sink):
     """The rows of every output and of the final working dataset."""
 
-    needs_working: ClassVar[bool] = True
+    needs_working: bool = True
 
     written: dict[int, list[Row]] = field(default_factory=dict)
     final: list[Row] = field(default_factory=list)

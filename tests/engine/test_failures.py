@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -29,7 +29,7 @@ WRITE = {"type": "output", "arguments": {"destination": {"location": "w.csv"}, "
 class Evaluating(Sink):
     """Computes everything that comes out."""
 
-    needs_working: ClassVar[bool] = True
+    needs_working: bool = True
 
     def publish(self, _output: Publication, rows: DataFrame, _warn: Warn) -> None:
         rows.collect()

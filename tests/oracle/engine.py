@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -110,7 +109,7 @@ def _failure(error: Exception) -> str:
 
 @dataclass
 class _Collecting(Sink):
-    needs_working: ClassVar[bool] = True
+    needs_working: bool = True
     results: dict[int, Computed] = field(default_factory=dict)
 
     def publish(self, output: Publication, rows: DataFrame, _warn: Warn) -> None:

@@ -314,9 +314,10 @@ def test_a_file_that_is_not_there_is_told(judged: Judge) -> None:
 
 
 def test_ids_and_times_are_the_same_every_time(tmp_path: Path, engine: LocalEngine) -> None:
-    (case,) = cases(tmp_path, rows("id: A", "id: B", "id: C"))
+    (case,) = cases(tmp_path, rows("id: A", "id: B", "id: C", expect=expect("working: {row_count: 4}")))
     first, second = (judge(case, engine).actual for _ in range(2))
-    assert first is not None and second is not None
+    assert first is not None and first.working is not None
+    assert second is not None and second.working is not None
     assert first.working.rows == second.working.rows
     assert len({row["_row_id"] for row in first.working.rows}) == len(first.working.rows) == 4
 

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -47,7 +46,7 @@ class Sink:
     A failure in one of its methods is attributed to the current step, like a failure of the step itself.
     """
 
-    needs_working: ClassVar[bool] = False
+    needs_working: bool = False
     """True if it takes the final working dataset."""
 
     def prepare(self) -> None:
@@ -89,8 +88,7 @@ def working_rows(spark: SparkSession, calculation: Calculation, tables: Tables) 
 
 @dataclass
 class _WorkingRows(Sink):
-    needs_working: ClassVar[bool] = True
-
+    needs_working: bool = True
     rows: DataFrame | None = None
 
     def take_working(self, working: DataFrame) -> None:

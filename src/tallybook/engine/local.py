@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from threading import Lock
-from typing import ClassVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -106,11 +105,14 @@ class LocalEngine:
         context: RunContext,
         given: Mapping[Key, GivenRows | Location],
         within: Mapping[Key, Sequence[str]],
+        *,
+        needs_working: bool = True,
     ) -> Evaluated:
-        """Returns the results of a checked project. Writes nothing. Raises RunError if the project fails."""
+        """Returns the results of a checked project; no working rows if they are not needed. Writes nothing. Raises
+        RunError if the project fails."""
         calculation = Calculation.of(bound, context)
         tables = LocalTables(self, given, within, source_tables(calculation.input, calculation.steps))
-        capture = _Capture()
+        capture = _Capture(needs_working)
         try:
             execute(self.spark, calculation, tables, capture, keeper=_LocalKeeper(self.spark))
         except RunError as error:
@@ -136,10 +138,9 @@ class LocalEngine:
 
 @dataclass
 class _Capture(Sink):
-    """Collects the rows of outputs and of the final working dataset."""
+    """Collects the rows of outputs, and of the final working dataset if it is needed."""
 
-    needs_working: ClassVar[bool] = True
-
+    needs_working: bool = True
     outputs: dict[int, Sequence[Values]] = field(default_factory=dict)
     working: Sequence[Values] = ()
 

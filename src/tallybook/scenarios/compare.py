@@ -62,6 +62,7 @@ def compare(case: Case, actual: Actual) -> list[Difference]:
     for seq, expected in expect.outputs.items():
         differences += _compare_rows(case, expected, actual.outputs[int(seq)], ("expect", "outputs", seq))
     if expect.working is not None:
+        assert actual.working is not None, "the working dataset is computed if something is expected of it"
         differences += _compare_rows(case, expect.working, actual.working, ("expect", "working"))
     return differences
 

@@ -30,13 +30,15 @@ class Actual:
     """The results of a scenario: rows of its outputs and of the working dataset."""
 
     outputs: Mapping[int, Captured]
-    working: Captured
+    working: Captured | None
+    """None if the scenario does not look at it. A run does not compute it either."""
 
     @property
     def result(self) -> Captured:
         """The last output; without one, the rows that are not deleted."""
         if self.outputs:
             return self.outputs[max(self.outputs)]
+        assert self.working is not None, "without outputs the working dataset is the result"
         active = [row for row in self.working.rows if not row[DELETED]]
         return replace(self.working, title="the rows not deleted", rows=active)
 
@@ -51,10 +53,12 @@ def run_case(case: Case, engine: LocalEngine) -> Actual:
     context = RunContext("scenario", period, body.as_of or period.start_date, moment, int(moment.timestamp() * 1000))
     data = ScenarioInputs(case, period)
     steps = tuple(_with_origin(step) for step in bound.steps)
-    results = engine.evaluate(replace(bound, steps=steps), context, data.tables(), data.periods())
+    needed = not case.outputs or (body.expect is not None and body.expect.working is not None)
+    results = engine.evaluate(replace(bound, steps=steps), context, data.tables(), data.periods(), needs_working=needed)
     outputs = {output.seq: _of_output(output, results.outputs[output.seq]) for output in case.outputs}
     final = steps[-1].after.columns
-    return Actual(outputs, Captured("the working dataset", None, final, _rows(final, results.working)))
+    working = Captured("the working dataset", None, final, _rows(final, results.working)) if needed else None
+    return Actual(outputs, working)
 
 
 def _with_origin(step: Step) -> Step:
