@@ -21,6 +21,7 @@ from tallybook.model.dataset import Dataset
 from tallybook.model.datasource import FileOptions, FileSource
 from tallybook.model.location import Location
 from tallybook.model.period import GREGORIAN
+from tallybook.operations.aggregate import AggregateStep
 from tallybook.operations.publication import Publication
 from tallybook.project.bind import bind_project
 from tallybook.project.dataset_versions import DatasetVersions
@@ -163,6 +164,19 @@ def test_observers_hear_what_happens_in_order(spark: SparkSession, parquet: Path
     assert isinstance(second, StepStarted) and isinstance(written, OutputWritten) and second.step is written.step
     assert written.seconds > 0
     assert (warned, last, finished) == (Warned("output 3 is odd"), Warned("all is odd"), Finished())
+
+
+def test_a_step_that_cannot_be_planned_is_not_told_as_planned(
+    spark: SparkSession, parquet: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(AggregateStep, "add", fail)
+    heard: list[Event] = []
+    with pytest.raises(ZeroDivisionError):
+        executed(spark, parquet, Collected(), SUMS, output(3), observers=[heard.append])
+    assert [type(event) for event in heard] == [RunStarted, StepStarted, Failed]
 
 
 def test_a_failure_is_attributed_to_its_step_and_told(spark: SparkSession, parquet: Path) -> None:

@@ -135,9 +135,9 @@ class _Execution:
                 rows = self.pipeline.to_publish(step, working)
                 result = self.sink.publish(step.publishes, rows, self._warn)
                 self._notify(OutputWritten(step, result, time.monotonic() - begun))
-            else:
-                self._notify(StepPlanned(step))
             working = self.pipeline.after(step, working)
+            if step.publishes is None:
+                self._notify(StepPlanned(step))
         return working
 
     def _keep(self, working: Working, keeps: Sequence[Keep], live: frozenset[str]) -> Working:
