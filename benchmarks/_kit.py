@@ -142,7 +142,7 @@ def job_group(spark: SparkSession) -> Iterator[str]:
     try:
         yield group
     finally:
-        context.setLocalProperty(JOB_GROUP, None)  # type: ignore[arg-type]
+        context.setLocalProperty(JOB_GROUP, None)  # type: ignore[arg-type]  # None removes it
 
 
 def timed(work: Callable[[], object]) -> float:

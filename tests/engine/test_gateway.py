@@ -25,7 +25,7 @@ def test_lists_of_every_length_arrive_whole(length: int, jvm: object, spark: Spa
 
 
 def test_lists_may_contain_nothing_and_lists(jvm: object, spark: SparkSession) -> None:
-    to_seq = jvm.PythonUtils.toSeq  # type: ignore[attr-defined]
+    to_seq = jvm.PythonUtils.toSeq  # type: ignore[attr-defined]  # of Java
     assert to_seq([None, "a"]).mkString(",") == "null,a"
     assert to_seq(["a", 1, True]).mkString(",") == "a,1,true"
     assert to_seq([["a"], ["b"]]).size() == 2
@@ -33,7 +33,7 @@ def test_lists_may_contain_nothing_and_lists(jvm: object, spark: SparkSession) -
 
 def test_an_unknown_function_is_still_unknown(jvm: object) -> None:
     with pytest.raises(Exception, match="no_such_function"):
-        jvm.functions.no_such_function(1)  # type: ignore[attr-defined]
+        jvm.functions.no_such_function(1)  # type: ignore[attr-defined]  # of Java
 
 
 def test_columns_cost_few_questions(jvm: object, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +46,7 @@ def test_columns_cost_few_questions(jvm: object, spark: SparkSession, monkeypatc
 
         def counted(self: object, *args: object, _before: object = before) -> object:
             asked.append(type(self).__name__)
-            return _before(self, *args)  # type: ignore[operator]
+            return _before(self, *args)  # type: ignore[operator]  # a method of py4j
 
         monkeypatch.setattr(bridge, method, counted)
     for n in range(50):

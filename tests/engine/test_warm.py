@@ -145,7 +145,7 @@ def test_a_killed_server_leaves_nothing_behind(cache: Path) -> None:
 
 
 def test_it_ends_when_nobody_uses_it(cache: Path) -> None:
-    session, running = start_warm(SMALL, 0.05)  # type: ignore[arg-type]
+    session, running = start_warm(SMALL, 0.05)  # type: ignore[arg-type]  # minutes may be a part of one
     use = lock(session.use_lock, shared=True, seconds=5)
     assert use is not None
     time.sleep(5)

@@ -95,7 +95,7 @@ def _load_classes(archive: Archive) -> str:
         _exercise(remote, folder / "connect")
         remote.stop()
         spark.stop()
-        jvm: subprocess.Popen[bytes] = SparkContext._gateway.proc  # type: ignore[union-attr]
+        jvm: subprocess.Popen[bytes] = SparkContext._gateway.proc  # type: ignore[union-attr]  # it runs
         assert jvm.stdin is not None
         jvm.stdin.close()
         code = jvm.wait(_SECONDS_TO_MAKE)

@@ -38,7 +38,7 @@ class _PythonUtils(_Remembered):
         self._list_of = JavaClass("java.util.List", client).of
         self._new_list = JavaClass("java.util.ArrayList", client)
 
-    def toSeq(self, values: Sequence[object]) -> Any:  # noqa: N802
+    def toSeq(self, values: Sequence[object]) -> Any:  # noqa: N802  # the name in Spark
         """Returns a Scala sequence."""
         if not isinstance(values, list | tuple) or len(values) < 2 or any(value is None for value in values):
             return self._to_seq(values)

@@ -71,7 +71,8 @@ def _keep(warm: WarmSession, running: Running, spark: SparkSession, stopped: thr
     """Returns when the session is idle for long, is stopped, or Spark has died. Frees what commands left in memory."""
     warm.use_lock.touch(mode=0o600)
     cleared = time.time()
-    while not stopped.wait(_SECONDS_BETWEEN_LOOKS) and SparkContext._gateway.proc.poll() is None:  # type: ignore[union-attr]
+    jvm = SparkContext._gateway.proc  # type: ignore[union-attr]  # it runs
+    while not stopped.wait(_SECONDS_BETWEEN_LOOKS) and jvm.poll() is None:
         with locked(warm.use_lock) as free:
             if not free:
                 os.utime(warm.use_lock)
