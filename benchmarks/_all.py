@@ -14,11 +14,13 @@ HERE = Path(__file__).resolve().parent
 ORDER = (
     "pipeline",
     "aggregates",
+    "nested",
     "outputs",
     "joins",
     "columns",
     "rules",
     "operations",
+    "language",
     "append",
     "close",
     "tpch",
@@ -26,7 +28,7 @@ ORDER = (
     "scenarios",
     "validate",
 )
-LONG_ONLY = ("memory",)
+LONG_ONLY = ("database", "periods", "memory")
 
 
 def main() -> int:

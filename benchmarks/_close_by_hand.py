@@ -27,7 +27,7 @@ LEDGER = (
     *("close_period", "row_kind", "journal_id", "line_number", "posting_date", "document_kind", "memo", "account_code"),
     *("account_type", "statement", "cost_centre", "region", "currency", "amount_local", "amount_reporting"),
     *("amount_closing", "revaluation", "close_status", "line_count", "budget_amount", "variance", "variance_percent"),
-    "verdict",
+    *("verdict", "_period"),
 )
 REPORT = (
     *("account_code", "cost_centre", "account_type", "region", "amount_closing", "budget_amount", "variance"),
@@ -74,12 +74,13 @@ def by_spark(spark: SparkSession, data: Path, audit_trail: Path, ledger: Path, r
     comparison = compared(kept, budgets)
     parts = [kept.withColumn("row_kind", F.lit("line")), by_type, by_region, comparison]
     together = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
-    write_delta(together.withColumn("close_period", F.lit(PERIOD)).select(*LEDGER), ledger)
+    periods = {"close_period": F.lit(PERIOD), "_period": F.lit(PERIOD)}
+    write_delta(together.withColumns(periods).select(*LEDGER), ledger)
     comparison.select(*REPORT).coalesce(1).write.mode("overwrite").csv(str(report), header=True)
 
 
 def cleaned(spark: SparkSession, data: Path) -> DataFrame:
-    journal = spark.read.schema(JOURNAL).parquet(str(data / "journal" / PERIOD))
+    journal = spark.read.schema(JOURNAL).parquet(str(data / f"journal_{PERIOD.replace('-', '_')}"))
     reference = F.concat(F.lit("Document "), F.replace("document_ref", F.lit("-"), F.lit(" ")))
     return journal.withColumns(
         {

@@ -42,10 +42,10 @@ def aggregate(group_by: Sequence[str], selector: str | None = None, **aggregatio
     return _operation("aggregate", selector, {"group_by": list(group_by), "aggregations": listed})
 
 
-def output(table: str, columns: Sequence[str] = (), selector: str | None = None) -> Definition:
+def output(table: str, columns: Sequence[str] = (), selector: str | None = None, **more: object) -> Definition:
     destination = {"datasource_id": "warehouse", "table": table}
     listed = {"columns": list(columns)} if columns else {}
-    return _operation("output", selector, {"destination": destination, **listed})
+    return _operation("output", selector, {"destination": destination, **listed, **more})
 
 
 def delete(selector: str) -> Definition:
@@ -54,6 +54,13 @@ def delete(selector: str) -> Definition:
 
 def append(dataset_id: str, **more: object) -> Definition:
     return _operation("append", None, {"source": {"dataset_id": dataset_id}, **more})
+
+
+def allocate(amount: str, dataset_id: str, driver: str, **columns: str) -> Definition:
+    new = [{"column": column, "expression": text} for column, text in columns.items()]
+    return _operation(
+        "allocate", None, {"amount": amount, "to": {"dataset_id": dataset_id}, "driver": driver, "set": new}
+    )
 
 
 def _operation(type: str, selector: str | None, arguments: Definition) -> Definition:
@@ -69,15 +76,20 @@ def write_workspace(
     warehouse: str = "parquet",
     selectors: Mapping[str, str] | None = None,
 ) -> Path:
-    """Writes a workspace with one project, `bench`, over the first dataset. It reads Parquet files below `data`."""
+    """Writes a workspace with one project, `bench`, over the first dataset. It reads Parquet files below `data`.
+
+    `warehouse` is the format of the folder for outputs, or the url of a database.
+    """
     numbered = [{"seq": seq, "name": f"{op['type']} {seq}", **op} for seq, op in enumerate(operations, start=1)]
     project = {"id": "bench", "name": "bench", "input_dataset_id": datasets[0]["dataset"]["id"]}
     path = {"type": "path", "datasource_id": "data"}
     month = {"name": "month", "data_level": "month", "strategy": {**path, "path": "{{table_name}}/{{period}}"}}
     all_periods = {"name": "all", "data_level": "any", "strategy": {**path, "path": "{{table_name}}"}}
+    files = {"type": warehouse, "options": {"path_prefix": "warehouse"}}
+    written = {"type": "database", "options": {"url": warehouse}} if "://" in warehouse else files
     documents = [
         {"datasource": {"id": "data", "type": "parquet", "options": {"path_prefix": str(data)}}},
-        {"datasource": {"id": "warehouse", "type": warehouse, "options": {"path_prefix": "warehouse"}}},
+        {"datasource": {"id": "warehouse", **written}},
         {"resolver": {"id": "monthly", "rules": [month]}},
         {"resolver": {"id": "all", "is_default": True, "rules": [all_periods]}},
         *datasets,

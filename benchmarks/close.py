@@ -25,7 +25,7 @@ from ruamel.yaml import YAML
 EXAMPLE = ROOT / "examples" / "month_close"
 FIRST_HALF = "first_half"
 LAST_OF_FIRST_HALF = 90
-TABLES = (f"audit_trail_{PERIOD}", "closed_ledger")
+TABLES = ("audit_trail", "closed_ledger")
 HALVES_BAR, AGAINST_BAR = 1.0, 0.4
 
 
@@ -41,7 +41,7 @@ def generate(suite: Suite, lines: int) -> Path:
         for name in ("reference", "budgets"):
             shutil.copytree(EXAMPLE / "data" / name, folder / name)
         journal = example.journal(suite.session, PERIOD, lines, example.SEED)
-        journal.write.parquet(str(folder / "journal" / PERIOD))
+        journal.write.parquet(str(folder / f"journal_{PERIOD.replace('-', '_')}"))
 
     return made(suite.data, f"close-{lines}", make)
 

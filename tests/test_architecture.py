@@ -23,7 +23,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "tallybook"
 LEVELS: tuple[frozenset[str], ...] = tuple(
     frozenset(level.split())
     for level in (
-        "text",
+        "text exit_codes",
         "source",
         "errors",
         "secrets private",
@@ -39,8 +39,9 @@ LEVELS: tuple[frozenset[str], ...] = tuple(
         "scenarios",
         "documents",
         "workspace reference",
+        "doctor",
         "cli",
-        "__main__",
+        "__main__ standby",
     )
 )
 """A package imports from itself and from the levels above it here; those of one level never import each other."""
@@ -60,7 +61,9 @@ ACTIONS = {"collect", "take", "tail", "head", "show", "foreach", "foreachPartiti
 ACTIONS_WITHOUT_ARGUMENTS = {"count", "first", "isEmpty", "checkpoint", "localCheckpoint"}
 WRITERS = {"write", "writeTo", "writeStream"}
 
-CONTRACT = tuple(f"operations.{name}" for name in ("base", "binding", "flow", "publication", "registry", "schema"))
+CONTRACT = tuple(
+    f"operations.{name}" for name in ("assertion", "base", "binding", "flow", "publication", "registry", "schema")
+)
 """What other packages know of operations. Any other module there is one operation, or serves several."""
 
 BEHIND_THE_USE_CASES = {"store", "storage", "engine", "runs"}
@@ -265,7 +268,7 @@ def past_the_use_cases(module: Module) -> Iterator[str]:
             yield f"{module.name}:{found.line} imports {found.target}"
     for node in ast.walk(module.tree):
         match node:
-            case ast.Attribute(attr="store" | "existing_store" | "environment" as name):
+            case ast.Attribute(attr="store" | "existing_store" | "resources" as name):
                 yield f"{module.name}:{node.lineno} uses .{name}"
 
 
@@ -426,7 +429,7 @@ def test_a_breach_is_found(rule: Rule, name: str, text: str) -> None:
         ("cli.run", "import tallybook.workspace\nfrom tallybook.errors import Problem"),
         ("cli.run", "from tallybook.documents.runs import RunDocument\nopened.upgrade_store()"),
         ("cli.progress", "from tallybook.engine.events import Event"),
-        ("workspace", "from tallybook.store.store import Store\nself.environment.existing_store()"),
+        ("workspace", "from tallybook.store.store import Store\nself.resources.existing_store()"),
         ("engine.plan", "from tallybook.operations.base import Step"),
         ("engine.plan", "step.publishes is not None\nproblem.type == 'InvalidYaml'\noutput.mode == 'append'"),
         ("operations.append", "from tallybook.operations.grouping import grouped\nisinstance(step, AppendStep)"),

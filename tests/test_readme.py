@@ -19,30 +19,39 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 
 
-def console() -> list[object]:
-    """Each block by its last command; one that starts Spark is left to the long profile."""
-    marks = {True: [pytest.mark.long], False: []}
-    commands = [(re.findall(r"^\$ (.*)$", block, re.MULTILINE), block) for block in blocks("console")]
-    return [pytest.param(block, id=found[-1], marks=marks["tallybook run" in block]) for found, block in commands]
+CONSOLE = blocks("console")
+WITHOUT_SPARK = CONSOLE[: next(number for number, block in enumerate(CONSOLE) if "$ tallybook run" in block)]
+
+
+def steps(block: str) -> list[tuple[str, str]]:
+    """The commands of a block, each with what it prints."""
+    parts = re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)[1:]
+    return list(zip(parts[::2], parts[1::2], strict=True))
 
 
 def normal(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
-@pytest.mark.parametrize("block", console())
-def test_a_console_block_prints_what_it_says(block: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "typed", [WITHOUT_SPARK, pytest.param(CONSOLE, marks=pytest.mark.long)], ids=["without Spark", "all"]
+)
+def test_the_tour_works_from_top_to_bottom(typed: list[str], tmp_path: Path) -> None:
     """`…` in the README stands for anything."""
     workspace = tmp_path / "orders"
     shutil.copytree(ROOT / "examples" / "orders", workspace, ignore=shutil.ignore_patterns(".tallybook", "warehouse"))
-    script = "\n".join(line[2:] for line in block.splitlines() if line.startswith("$ "))
-    said = "\n".join(line for line in block.splitlines() if not line.startswith("$ "))
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "200"}
-    done = subprocess.run(
-        ["sh", "-c", f"({script}) 2>&1"], cwd=workspace, env=environment, capture_output=True, text=True, check=False
-    )
-    pattern = ".*".join(re.escape(part) for part in normal(said).split("…"))
-    assert re.fullmatch(pattern, normal(done.stdout), re.DOTALL), done.stdout
+    for command, said in (step for block in typed for step in steps(block)):
+        done = subprocess.run(
+            ["sh", "-c", f"({command}) 2>&1"],
+            cwd=workspace,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        pattern = ".*".join(re.escape(part) for part in normal(said).split("…"))
+        assert re.fullmatch(pattern, normal(done.stdout), re.DOTALL), f"{command}\n{done.stdout}"
 
 
 def test_the_recipe_shown_is_that_of_the_example() -> None:

@@ -1,6 +1,7 @@
 """Makes the journal of the month close: the legacy months as CSV, the months since the migration as Parquet.
 
     python generate.py                                     the few hundred rows the README speaks of
+    python generate.py --rows 1200 --months 12             a whole year
     python generate.py --rows 50000000 --out /data/close   a ledger to measure with
 
 Every cell is a hash of the seed, the journal and a word that says what it is for: the same arguments give the same
@@ -24,7 +25,8 @@ from tallybook.engine.session import get_session
 
 HERE = Path(__file__).resolve().parent
 LEGACY_MONTHS = ("2025-10", "2025-11", "2025-12")
-NEW_MONTHS = ("2026-01", "2026-02", "2026-03")
+NEW_MONTHS = tuple(f"2026-{month:02}" for month in range(1, 13))
+SAMPLE_MONTHS = 3
 LINES_PER_JOURNAL = 3
 SAMPLE_ROWS = 300
 SEED = 2032
@@ -78,10 +80,12 @@ YEN_PER_EURO = 180
 
 
 def average_rates(month: str) -> dict[str, Decimal]:
-    """The rates at which the sub-ledgers book in a month."""
+    """The rates at which the sub-ledgers book in a month: those in force on its first day."""
+    first = f"{month}-01"
     with (HERE / "data/reference/rates.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["rate_type"] == "average"]
-    in_force = {row["currency"]: Decimal(row["rate"]) for row in rows if row["_valid_from"] == f"{month}-01"}
+    valid = [row for row in rows if row["_valid_from"] <= first and not "" < row["_valid_to"] <= first]
+    in_force = {row["currency"]: Decimal(row["rate"]) for row in valid}
     return {"EUR": Decimal("1.000000"), **in_force}
 
 
@@ -186,28 +190,34 @@ def write_csv(lines: DataFrame, path: Path) -> None:
         writer.writerows(lines.collect())
 
 
-def generate(spark: SparkSession, out: Path, rows: int = SAMPLE_ROWS, seed: int = SEED) -> None:
-    """Fills a data folder: `rows` over the Parquet months, a fixed sample in the legacy ones, the rest copied."""
+def generate(
+    spark: SparkSession, out: Path, rows: int = SAMPLE_ROWS, seed: int = SEED, months: int = SAMPLE_MONTHS
+) -> None:
+    """Fills a data folder: `rows` over the Parquet months, a fixed sample in the legacy ones, the rest copied. The
+    months after the last budget have the same budget."""
     for month in LEGACY_MONTHS:
         lines = journal(spark, month, SAMPLE_ROWS // len(LEGACY_MONTHS), seed)
         write_csv(legacy_spelling(lines), out / "legacy" / f"journal_{month.replace('-', '_')}.csv")
-    for month in NEW_MONTHS:
-        lines = journal(spark, month, rows // len(NEW_MONTHS), seed)
-        lines.write.mode("overwrite").parquet(str(out / "journal" / month))
+    for month in NEW_MONTHS[:months]:
+        lines = journal(spark, month, rows // months, seed)
+        lines.write.mode("overwrite").parquet(str(out / f"journal_{month.replace('-', '_')}"))
     if out.resolve() != HERE / "data":
         for folder in ("reference", "budgets"):
             shutil.copytree(HERE / "data" / folder, out / folder, dirs_exist_ok=True)
+    for month in NEW_MONTHS[SAMPLE_MONTHS:months]:
+        shutil.copyfile(out / "budgets" / f"{NEW_MONTHS[SAMPLE_MONTHS - 1]}.csv", out / "budgets" / f"{month}.csv")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Makes the journal of the month close.")
     parser.add_argument("--rows", type=int, default=SAMPLE_ROWS, help="journal lines in the Parquet months together")
+    parser.add_argument("--months", type=int, default=SAMPLE_MONTHS, choices=range(1, 13), help="Parquet months")
     parser.add_argument("--out", type=Path, default=HERE / "data", help="data folder to fill")
     parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
     spark = get_session()
     try:
-        generate(spark, options.out, options.rows, options.seed)
+        generate(spark, options.out, options.rows, options.seed, options.months)
     finally:
         spark.stop()
 

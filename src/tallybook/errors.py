@@ -1,7 +1,7 @@
 """Every error a user can meet, in one tree.
 
     TallybookError
-    ├── UsageError          the command line or the call is wrong (exit code 2)
+    ├── UsageError          the command line or the call is wrong
     ├── SessionError        no usable Spark session or Java
     ├── StoreError          the metadata store cannot be opened, or refuses a change
     └── ProblemError        the user's project, data or test is wrong; carries Problems
@@ -9,7 +9,7 @@
         └── RunError        a run failed; says where and where the log is
 
 A `Problem` is a value: the checker returns a list of them, a run raises with one inside. `PROBLEM_TYPES` is the
-list of all types, read by the docs, the golden tests and the constructor.
+list of all types, read by the docs, the golden tests and the constructor. Every error names its row of the exit codes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,20 @@ import os
 import tempfile
 import traceback
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
+from tallybook.exit_codes import (
+    BUG,
+    BUSY,
+    FINE,
+    INTERRUPTED,
+    TERMINATED,
+    UNAVAILABLE,
+    USAGE,
+    WRONG,
+    ExitCode,
+    common_exit,
+)
 from tallybook.source import Place
 from tallybook.text import Line, Marked, shortened, unstyled
 
@@ -33,10 +45,16 @@ class ProblemType:
     when: str
     meaning: str
     append_code: str | None = None
+    exit: ExitCode = WRONG
+    """The exit code of a command that this problem ends, unless the problem has another one."""
+
+
+_EXITS = {"ConcurrentRun": BUSY, "SparkFailed": UNAVAILABLE}
+"""The types of problems after which the same command may succeed later."""
 
 
 def _types(*rows: tuple[str, str, str] | tuple[str, str, str, str]) -> dict[str, ProblemType]:
-    return {row[0]: ProblemType(*row) for row in rows}
+    return {row[0]: replace(ProblemType(*row), exit=_EXITS.get(row[0], WRONG)) for row in rows}
 
 
 PROBLEM_TYPES = _types(
@@ -106,11 +124,17 @@ PROBLEM_TYPES = _types(
     ("NoRuleMatched", "run", "No rule of the resolver matches the table and period."),
     ("SchemaMismatch", "run", "The data lacks a declared column, or the column has another type."),
     ("JoinNotUnique", "run", "A selected row has more than one match in a join or lookup."),
+    ("AllocationFailed", "run", "A row to allocate has no target, or a driver is NULL, negative or zero everywhere."),
+    ("CheckFailed", "run", "A check of the project failed, or the input has fewer rows than `min_rows`."),
     ("EvaluationError", "run", "An expression failed on a row: an overflow, or text that is not a number or date."),
     ("WriteFailed", "run", "An output could not be written."),
     ("PeriodNotFound", "run", "The calendar has no such period."),
     ("PeriodNotOpen", "run", "The period is closed or locked."),
-    ("ProjectNotRunnable", "run", "The project is inactive, in conflict, or changed its status during the run."),
+    (
+        "ProjectNotRunnable",
+        "run",
+        "The project is inactive, in conflict or edited, or it changed during the run.",
+    ),
     ("ConcurrentRun", "run", "Another run of the same project or period is under way."),
     ("AlreadyAppended", "run", "An earlier run of the same project and period has appended its rows, or may have."),
     (
@@ -118,7 +142,7 @@ PROBLEM_TYPES = _types(
         "run",
         "The run may no longer write: it was declared dead, or a later run of its project and period replaced it.",
     ),
-    ("RunNotFound", "run", "No run has that id."),
+    ("RunNotFound", "run", "No run has that id, or the ids of several begin with it."),
     (
         "RunNotRepeatable",
         "run",
@@ -127,6 +151,44 @@ PROBLEM_TYPES = _types(
     ("SparkFailed", "run", "Processes of Spark were ended, or ran out of memory."),
     ("InternalError", "run", "A bug of Tallybook, or a Spark failure that is not about the data."),
 )
+
+
+@dataclass(frozen=True)
+class BadValue:
+    """A value in the data that does not fit its column, or a row that cannot be read."""
+
+    file: str
+    """The file, or the table."""
+    row: int | None
+    """The number of the row in the file, from 1, if it is known."""
+    column: str | None
+    """The name of the column in the data; None if the whole row cannot be read."""
+    value: str | None
+    """The value as it is in the data, None for NULL; the beginning of a long one."""
+    expected: str
+    """The type of the column."""
+    cell: str | None = None
+    """The address of a cell in a sheet, such as `Sheet1!C14`."""
+
+    @property
+    def where(self) -> str:
+        """The file and the row or cell."""
+        if self.cell is not None:
+            return f"{self.file} {self.cell}"
+        return self.file if self.row is None else f"{self.file} row {self.row}"
+
+    @property
+    def shown(self) -> str:
+        return "NULL" if self.value is None else f"'{self.value}'"
+
+    def __str__(self) -> str:
+        if self.column is None:
+            return f"{self.where}: the row {self.shown} cannot be read"
+        return f"{self.where}: column '{self.column}' is {self.expected} and cannot hold {self.shown}"
+
+
+IN_MESSAGE = 5
+"""The most bad values of one column that a message contains; more are listed below it."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +209,16 @@ class Problem:
     """Where the named selector is used, if the problem is inside one."""
     subject: str | None = None
     """The id of what is missing. It is not shown; a caller that knows more about it can add a hint."""
+    cause: ExitCode | None = None
+    """The exit code, if it is another one than that of the type. It is not shown."""
+
+    @property
+    def exit(self) -> ExitCode:
+        """The exit code of a command that this problem ends."""
+        return self.cause or PROBLEM_TYPES[self.type].exit
+
+    bad_values: tuple[BadValue, ...] = ()
+    """The values in the data that are wrong."""
 
     def __post_init__(self) -> None:
         if self.type not in PROBLEM_TYPES:
@@ -172,12 +244,14 @@ class Problem:
             "seq": self.seq,
             "operation": self.operation,
             "path": self.path,
+            "bad_values": [asdict(value) for value in self.bad_values] or None,
         }
         always = ("type", "message", "file", "line", "column", "path")
         return {key: value for key, value in values.items() if value is not None or key in always}
 
-    def lines(self) -> Iterator[Line]:
-        """Yields what a user reads: place and type, message, the source line with its caret, hint."""
+    def lines(self, room: int = 124) -> Iterator[Line]:
+        """Yields what a user reads: place and type, message, the source line with its caret, hint. The source line is
+        cut to the room."""
         where = [f"project '{self.project}'"] if self.project else []
         if self.seq is not None or self.operation is not None:
             words = ("operation", self.seq, None if self.operation is None else f"'{self.operation}'")
@@ -189,7 +263,9 @@ class Problem:
             code + (f" in {', '.join(where)}" if where else ""),
         )
         yield (f"  {self.message}",)
-        source, _, caret = (self.place.excerpt() if self.place else "").partition("\n")
+        if len(self.bad_values) > IN_MESSAGE or len({value.column for value in self.bad_values}) > 1:
+            yield from ((f"    {value}",) for value in self.bad_values)
+        source, _, caret = (self.place.excerpt(room - 4) if self.place else "").partition("\n")
         if source:
             yield (f"    {source}",)
             yield ("    ", Marked(caret, "caret"))
@@ -206,18 +282,27 @@ class Problem:
 class TallybookError(Exception):
     """Base of all errors raised on purpose."""
 
-    exit_code = 1
+    exit: ExitCode = WRONG
+    """How a command ends that this error reaches."""
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(self, message: str, hint: str | None = None, *, exit: ExitCode | None = None) -> None:
         super().__init__(message if hint is None else f"{message}\n  hint: {hint}")
         self.message = message
         self.hint = hint
+        self.exit = exit or type(self).exit
 
 
 class UsageError(TallybookError):
     """The command line, or a call of the library, is wrong."""
 
-    exit_code = 2
+    exit = USAGE
+
+
+class Terminated(SystemExit):
+    """SIGTERM asked the process to end."""
+
+    def __init__(self) -> None:
+        super().__init__(TERMINATED.code)
 
 
 class SessionError(TallybookError):
@@ -233,7 +318,8 @@ class ProblemError(TallybookError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n\n".join(str(problem) for problem in self.problems))
+        exit = common_exit(problem.exit for problem in self.problems) if self.problems else WRONG
+        super().__init__("\n\n".join(str(problem) for problem in self.problems), exit=exit)
 
     @property
     def problem(self) -> Problem:
@@ -254,6 +340,20 @@ class RunError(ProblemError):
         self.log = log
 
 
+def exit_of(error: BaseException | None) -> ExitCode:
+    """Returns how a command ends that an error reaches; None is no error."""
+    match error:
+        case None:
+            return FINE
+        case TallybookError():
+            return error.exit
+        case Terminated():
+            return TERMINATED
+        case KeyboardInterrupt():
+            return INTERRUPTED
+    return BUG
+
+
 def fail(type: str, message: str, **details: object) -> RunError:
     """Returns the error for one run-time problem: `raise fail("DataNotFound", "...", hint="...")`."""
     return RunError([Problem(type, message, **details)])  # type: ignore[arg-type]  # checked by Problem
@@ -272,13 +372,13 @@ _LONGEST_NAME = 200
 """The longest name that is suggested: comparing longer texts would take minutes."""
 
 
-def did_you_mean(name: str, choices: Iterable[str], *, near_only: bool = False) -> str | None:
+def did_you_mean(name: str, choices: Iterable[str], *, near_only: bool = False, similarity: float = 0.6) -> str | None:
     """Returns a hint that names the most similar choice; without one, all choices if they are few, except system
     columns."""
     names = sorted(choice for choice in set(choices) if len(choice) <= _LONGEST_NAME)
     by_lower = {choice.lower(): choice for choice in names}
-    near = difflib.get_close_matches(name[:_LONGEST_NAME].lower(), by_lower, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name[:_LONGEST_NAME].lower(), by_lower, n=1, cutoff=similarity)
     if near:
         return f"did you mean '{by_lower[near[0]]}'?"
-    listed = [choice for choice in names if not choice.startswith("_")]
+    listed = [f"'{choice}'" if "," in choice else choice for choice in names if not choice.startswith("_")]
     return "one of: " + ", ".join(listed) if 0 < len(listed) <= 12 and not near_only else None

@@ -10,6 +10,8 @@ from typing import Any
 
 from tallybook.documents.schema import yaml_schema
 from tallybook.errors import PROBLEM_TYPES
+from tallybook.exit_codes import EXIT_CODES
+from tallybook.expressions.elsewhere import EQUIVALENTS
 from tallybook.expressions.functions import FAMILIES
 from tallybook.expressions.registry import FUNCTIONS, Function, load_functions
 from tallybook.operations.base import Operation
@@ -31,9 +33,12 @@ _TITLES = {
 _NOTES = {
     "text": "Text is counted in Unicode code points and compared by them, case-sensitive.",
     "dates": "Timestamps are UTC. The examples are of a run for the period 2026-01.",
-    "conversions": "Values are never converted implicitly, and one that cannot be converted fails the run.",
-    "aggregates": "They are allowed in `aggregate` and in the `aggregation` of `append`, and skip NULLs. "
-    "In the examples `amount` is 10.00, 20.50 and NULL in three rows.",
+    "conversions": "Values are never converted implicitly. One that cannot be converted fails the run, or is NULL with "
+    "the functions that begin with TRY.",
+    "aggregates": "They are allowed in `aggregate`, in the `aggregation` of a source, in a `check`, and with `OVER` in "
+    "an update. They skip NULLs. "
+    "The examples are of three rows: `amount` is 10.00, 20.50 and NULL, `region` is EMEA, APAC and EMEA, `day` is "
+    "2026-01-31, 2026-01-01 and 2026-01-31.",
 }
 _EXPRESSIONS = {"expression", "on", "selector", "source_selector", "when"}
 """The keys whose value is an expression."""
@@ -52,12 +57,13 @@ def functions_page() -> str:
         _GENERATED,
         "# Functions and operators",
         "[Expressions](expressions.md) describes how to combine them. Names may be written in any case. A NULL "
-        "argument makes the result NULL unless stated otherwise.",
+        "argument makes the result NULL unless stated otherwise. The last two columns name the nearest thing in a "
+        "spreadsheet and in SQL; it may differ in details.",
     ]
     for family in FAMILIES:
         rows = [_function_row(function) for function in every if function.family == family]
         parts += [f"## {_TITLES[family]}", *([_NOTES[family]] if family in _NOTES else [])]
-        parts.append(_table(("Written", "Meaning", "Example", "Result"), rows))
+        parts.append(_table(("Written", "Meaning", "Type", "Example", "In Excel", "In SQL"), rows))
     return "\n\n".join(parts) + "\n"
 
 
@@ -77,6 +83,32 @@ def problems_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def exit_codes_page() -> str:
+    """Returns the page of exit codes."""
+    rows = [
+        (_code(str(exit.code)), exit.name, "yes" if exit.retry else "no", exit.meaning, exit.advice)
+        for exit in EXIT_CODES
+    ]
+    types = {exit: [_code(type.name) for type in PROBLEM_TYPES.values() if type.exit is exit] for exit in EXIT_CODES}
+    always = "; ".join(f"{', '.join(names)} ends with {exit.code}" for exit, names in types.items() if exit.retry)
+    parts = [
+        _GENERATED,
+        "# Exit codes",
+        "What a command returns to the shell or the scheduler that called it. Code 1 means that a person must look. A "
+        "code with *yes* below *retry* means that the same command may succeed later, without a change of the project "
+        "or the data.",
+        _table(("Code", "Name", "Retry", "Meaning", "What a scheduler should do"), rows),
+        f"Of the [types of problems](problems.md), {always}. Other problems end with 1, except where the cause is a "
+        "full disk, a conflicting write or a file that changed during the run. The metadata store and Spark end a "
+        "command with 4 or 5 if they are locked, cannot be reached or do not start.",
+        "A command with several runs returns the code that all failures share, and 1 if they differ. `test`, `replay` "
+        "and `validate` return 1 if something failed, differs or is wrong.",
+        "The events of a run (`tallybook run --events FILE`) have the same code as `exit_code`, and `retry`. [Schedule "
+        "runs](../howto/schedule.md) shows how schedulers use them.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
 def filled(page: str, tables: Mapping[str, str]) -> str:
     """Returns a page with the text between `<!-- table: NAME -->` and `<!-- end -->` replaced by the tables."""
     marked = re.compile(r"(<!-- table: (\S+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
@@ -92,6 +124,7 @@ def key_tables() -> dict[str, str]:
     for kind, body in definitions["properties"].items():
         tables[kind] = _Keys(schemas, closed=elsewhere.get(kind, ())).table(body)
     tables["operation"] = _Keys(schemas).table(_shared_keys(schemas))
+    tables["source"] = _Keys(schemas).table(schemas["Source"])
     tables["operations"] = "\n\n".join(_operation_section(name, schemas) for name in OPERATIONS)
     return tables
 
@@ -128,10 +161,13 @@ class _Keys:
         return _table(("Key", "Value", "Default", "Meaning"), rows) if rows else "It has no arguments."
 
     def _collect(self, schema: Mapping[str, Any], path: str) -> None:
-        """Yields the keys of the mappings that a value can be: itself, one of several, or the items of a list."""
-        for choice in (*schema.get("oneOf", ()), *schema.get("anyOf", ())):
+        """Collects the keys of the mappings that a value can be: itself, one of several, or the items of a list."""
+        by_type = [case["then"] for case in schema.get("allOf", ()) if "then" in case]
+        for choice in (*by_type, *schema.get("oneOf", ()), *schema.get("anyOf", ())):
             if "required" not in choice:
                 self._collect(choice, path)
+        if by_type:
+            return
         name = schema.get("$ref", "").rpartition("/")[2]
         if name and name not in self.closed and name not in self.described:
             self.described.add(name)
@@ -180,7 +216,9 @@ def _written(value: object) -> str:
 def _function_row(function: Function) -> Sequence[str]:
     others = f" Also {', '.join(function.aliases)}." if function.aliases else ""
     expression, result = function.example
-    return _code(function.signature), function.summary + others, _code(expression), _code(result)
+    excel, sql = (name.replace("*", "\\*") for name in EQUIVALENTS[function.name])
+    example = f"{_code(expression)} → {_code(result)}"
+    return _code(function.signature), function.summary + others, function.result.words, example, excel, sql
 
 
 def _code(text: str) -> str:

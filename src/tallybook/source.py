@@ -21,24 +21,24 @@ class Place:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
-    def excerpt(self) -> str:
-        """The source line, printable, with a caret under the spot; empty when the line is not known."""
+    def excerpt(self, most: int = 120) -> str:
+        """The source line, printable, with a caret under the spot; empty when the line is not known. Of a longer line,
+        the stretch around the spot."""
         if not self.text.strip():
             return ""
-        window, shift = _window(self.text.expandtabs(1), self.column - 1)
+        window, shift = _window(self.text.expandtabs(1), self.column - 1, most)
         before, spot = (printable(window[start:end]) for start, end in ((0, shift), (shift, shift + self.length)))
         return f"{printable(window)}\n{' ' * width(before)}{'^' * max(1, width(spot))}"
 
 
-_WIDTH = 120
-
-
-def _window(line: str, at: int) -> tuple[str, int]:
+def _window(line: str, at: int, most: int) -> tuple[str, int]:
     """The stretch of a long line around `at`, and where `at` falls in it."""
-    if len(line) <= _WIDTH:
+    if len(line) <= most:
         return line, at
-    start = max(0, min(at - _WIDTH // 2, len(line) - _WIDTH))
-    return line[start : start + _WIDTH], at - start
+    indent = min(at, len(line) - len(line.lstrip()))
+    line, at = line[indent:], at - indent
+    start = max(0, min(at - most // 2, len(line) - most))
+    return line[start : start + most], at - start
 
 
 @dataclass(frozen=True)

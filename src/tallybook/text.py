@@ -56,7 +56,7 @@ def shortened(text: str, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-Role = Literal["type", "caret", "hint", "difference", "passed", "failed", "faint"]
+Role = Literal["type", "caret", "hint", "difference", "passed", "warning", "failed", "title", "label", "faint"]
 
 
 @dataclass(frozen=True)

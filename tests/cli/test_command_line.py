@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import typer
+from tests.kit.terminal import on_terminal
 
 from tallybook.cli.app import app
 from tallybook.cli.main import main
@@ -46,7 +47,7 @@ def test_problems_in_the_documented_json_form(wrong: Path, capsys: pytest.Captur
     shown = capsys.readouterr()
     document = json.loads(shown.out)
     assert shown.err == ""
-    assert document["count"] == len(document["problems"]) == 5
+    assert document["count"] == len(document["problems"]) == 6
     assert document["problems"][0] == {
         "type": "ColumnNotFound",
         "message": "'orders' has no column 'amont'",
@@ -170,6 +171,32 @@ def test_every_command_takes_the_common_options_and_explains_itself(name: str, c
     assert unexplained == [], name
 
 
+@pytest.mark.parametrize(("name", "command"), list(commands(typer.main.get_command(app))))
+def test_help_has_no_types_of_python(name: str, command: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*name.split()[1:], "--help"]) == 0
+    assert "<" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("tallybook pl", "plan"),
+        ("tallybook plan o", "order-close"),
+        ("tallybook run order-close --period 2025-1", "2025-12"),
+        ("tallybook deactivate ", "order-close"),
+        ("tallybook runs ", ""),
+    ],
+)
+def test_a_shell_is_offered_what_fits(words: str, offered: str) -> None:
+    environment = {"_TALLYBOOK_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    orders = str(Path(__file__).parents[2] / "examples/orders")
+    completed = subprocess.run(
+        [TALLYBOOK], env={**os.environ, **environment}, cwd=orders, capture_output=True, text=True, check=False
+    )
+    assert offered in completed.stdout.splitlines() or (offered, completed.stdout) == ("", "")
+    assert completed.stderr == ""
+
+
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [TALLYBOOK, *arguments],
@@ -215,34 +242,14 @@ def test_checking_loads_neither_spark_nor_a_database(command: list[str], tmp_pat
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def on_a_terminal(*arguments: str, **environment: str) -> str:
-    """What a command prints when its standard output is a terminal."""
-    reading, writing = pty.openpty()
-    settings = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": "xterm"}
-    process = subprocess.Popen([TALLYBOOK, *arguments], stdout=writing, env=settings | environment)
-    os.close(writing)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(reading, 4096)
-        except OSError:
-            break
-        if not piece:
-            break
-        shown += piece
-    os.close(reading)
-    process.wait(timeout=60)
-    return shown.decode()
-
-
 def test_colour_is_for_terminals_whose_user_wants_it(wrong: Path) -> None:
     arguments = ("validate", "--workspace", str(wrong))
-    coloured = on_a_terminal(*arguments)
-    plain = on_a_terminal(*arguments, NO_COLOR="1")
+    coloured = on_terminal(TALLYBOOK, *arguments)
+    plain = on_terminal(TALLYBOOK, *arguments, NO_COLOR="1")
     assert "\x1b[31m\x1b[1mColumnNotFound\x1b[0m" in coloured
-    assert "\x1b" not in plain
+    assert not re.search(r"\x1b\[[0-9;]*m", plain)
     assert "\x1b" not in run(*arguments).stdout
-    assert "\x1b" not in on_a_terminal(*arguments, "--json")
+    assert "\x1b" not in on_terminal(TALLYBOOK, *arguments, "--json")
 
 
 def test_control_characters_of_files_do_not_reach_the_terminal(sound: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,7 +85,7 @@ def test_init_inside_a_workspace_is_refused(tmp_path: Path, capsys: pytest.Captu
 def test_init_where_a_file_is_in_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert main(["init", str(tmp_path / "file" / "below")]) == 2
-    assert "cannot be made" in capsys.readouterr().err
+    assert "cannot be created" in capsys.readouterr().err
 
 
 def test_init_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,11 +138,19 @@ def test_expr_needs_no_workspace(
     assert [function["signature"] for function in document["functions"]] == ["a + b", "a / b"]
 
 
+def test_expr_of_a_share_points_to_over(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["expr", "amount / sum(amount)"]) == 0
+    hint = "amount must be grouped by; to compare each row with a total, write SUM(amount) OVER () in `update`"
+    assert f"hint        {hint}\n" in capsys.readouterr().out
+    assert main(["expr", "SUM(amount) / COUNT(*)"]) == 0
+    assert "hint" not in capsys.readouterr().out
+
+
 def test_expr_without_a_dataset_knows_no_types(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["expr", "SUM(orders.amount) / COUNT(*)"]) == 0
     shown = capsys.readouterr().out
     assert "depends on its columns" in shown
-    assert "in `aggregate`, or in the `aggregation` of `append`" in shown
+    assert "in `aggregate`, or in the `aggregation` of a source" in shown
     assert "COUNT_ALL(), or COUNT(*)" in shown
 
 

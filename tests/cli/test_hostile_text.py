@@ -13,7 +13,7 @@ import pytest
 
 from tallybook.cli.main import main
 from tallybook.errors import Problem
-from tallybook.scenarios.values import show
+from tallybook.model.written import show
 from tallybook.source import Place
 from tallybook.text import padded, printable, width
 

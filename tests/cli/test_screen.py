@@ -1,9 +1,11 @@
-"""Logged warnings reach the user as lines of the product; what py4j logs of a lost Java process does not."""
+"""Logged warnings reach the user as lines of the product, and a terminal shows what takes long."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+
+from tests.kit.terminal import on_terminal
 
 SERVER_IS_GONE = """
 import logging, socket
@@ -36,3 +38,19 @@ def test_only_warnings_for_users_are_shown() -> None:
     done = subprocess.run([sys.executable, "-c", SERVER_IS_GONE], capture_output=True, text=True, check=True)
     assert done.stdout == "failed\n"
     assert done.stderr == "warning: the store is shared\nwarning: the disk is slow\n"
+
+
+def test_a_terminal_is_told_what_takes_long_and_how_long() -> None:
+    """The line is drawn again every second, and removed before anything else is printed."""
+    code = """
+import time
+from tallybook.cli.screen import say, say_progress
+say_progress("starting Spark …")
+time.sleep(3.5)
+say("done")
+time.sleep(1.2)
+"""
+    shown = on_terminal(sys.executable, "-c", code)
+    assert "starting Spark …\x1b[0m" in shown
+    assert "starting Spark … 3 s" in shown
+    assert shown.endswith("\r\x1b[2Kdone\r\n"), "nothing is drawn after the line"

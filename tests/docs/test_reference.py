@@ -24,7 +24,7 @@ from tallybook.reference import filled, key_tables
 REFERENCE = DOCS / "reference"
 OPERATIONS_PAGE, FILES_PAGE = REFERENCE / "operations.md", REFERENCE / "workspace-files.md"
 COMMAND_PAGE = REFERENCE / "command-line.md"
-EVERYWHERE = {"--workspace", "-w", "--json", "--help", "-h"}
+EVERYWHERE = {"--workspace", "-w", "--json", "--env", "--help", "-h"}
 
 
 @pytest.mark.parametrize("page", [OPERATIONS_PAGE, FILES_PAGE], ids=lambda page: page.stem)
@@ -48,6 +48,7 @@ LEDGER = (
     table("lines", region="string", currency="string", amount="decimal(18,2)"),
     table("fx-rates", currency="string", rate="decimal(18,6)"),
     table("budgets", region="string", budget_version="string", amount="decimal(18,2)"),
+    table("headcount", region="string", kind="string", heads="integer"),
 )
 SHOP = (
     table("orders", order_id="string", customer_id="string", region="string", amount="decimal(18,2)"),
@@ -98,7 +99,7 @@ def commands() -> dict[str, set[str]]:
         for name, command in group.commands.items():
             if hasattr(command, "commands"):
                 walk(command, f"{prefix}{name} ")
-            else:
+            if getattr(command, "invoke_without_command", True):
                 found[prefix + name] = {option for each in command.params for option in each.opts if option[0] == "-"}
 
     walk(typer.main.get_command(app), "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,15 @@ OTHER_IDS = {"d5e6f7g8-0000-0000-0000-000000000010": "customers"}
 def built(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tutorial")
     Reader(folder).follow("tutorial.md")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def closed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The second part goes on where the first one ends, in a copy of its folder."""
+    folder = tmp_path_factory.mktemp("close") / "orders"
+    shutil.copytree(built, folder)
+    Reader(folder).follow("tutorial-close.md")
     return folder
 
 
@@ -44,3 +54,9 @@ def test_the_data_is_that_of_the_example(built: Path, file: str) -> None:
 
 def test_what_it_shows_is_still_valid_at_the_end(built: Path) -> None:
     assert Workspace.open(built).validate() == []
+
+
+def test_the_second_part_ends_with_a_closed_month(closed: Path) -> None:
+    workspace = Workspace.open(closed)
+    assert workspace.validate() == []
+    assert (closed / "reports" / "2026-02" / "regions.csv").is_file()

@@ -17,7 +17,7 @@ SCHEMAS = Path(__file__).parents[2] / "schema"
 
 @cache
 def schema_of(command: str) -> Draft202012Validator:
-    """The committed schema of a command's document, or of `error`."""
+    """The committed schema of a command's document, or of `error`, `event` or `log`."""
     text = (SCHEMAS / "documents" / file_name(command)).read_text(encoding="utf-8")
     return Draft202012Validator(json.loads(text), format_checker=Draft202012Validator.FORMAT_CHECKER)
 

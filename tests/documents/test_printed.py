@@ -25,6 +25,10 @@ WITHOUT_SPARK = {
     "deactivate",
     "runs",
     "datasets",
+    "datasources",
+    "datasources check",
+    "doctor",
+    "clean",
     "period",
     "store upgrade",
     "store join",
@@ -110,6 +114,10 @@ def test_documents_of_commands_that_need_no_spark(
     assert printed("store", "join") == {"workspace": "tiny"}
     books.edit("tallybook.yaml", "name: tiny", "name: small")
     assert printed("store", "rename", "tiny") == {"workspace": "small", "old": "tiny"}
+    assert [source["id"] for source in printed("datasources")["datasources"]] == ["files", "warehouse"]
+    assert [source["result"] for source in printed("datasources", "check")["datasources"]] == ["ok", "warning"]
+    assert printed("clean", "--dry-run")["older_than"] == "90d"
+    assert printed("doctor", code=1)["failed"] == 1
     assert printed("schema")["properties"]
     assert printed("schema", "--settings")["properties"]
     assert printed("expr", "SUM(amount) > 1")["aggregate"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -13,7 +14,7 @@ from tests.kit.operations import NOW, aggregate, applied, orders, rows, update
 from tallybook.engine import keeping
 from tallybook.engine.events import Event, Failed, Finished, OutputWritten, RunStarted, StepPlanned, StepStarted, Warned
 from tallybook.engine.execute import Sink, Warn, execute, working_rows
-from tallybook.engine.keeper import MemoryKeeper
+from tallybook.engine.keeper import Keeper, MemoryKeeper, keeper_of
 from tallybook.engine.plan import Calculation, RunContext
 from tallybook.engine.tables import LocatedTables
 from tallybook.errors import RunError, StoreError
@@ -62,7 +63,7 @@ def calculated(spark: SparkSession, folder: Path, *operations: dict[str, object]
     context = RunContext("r", period, period.start_date, NOW, 1_770_000_000_000)
     calculation = Calculation.of(bind_project(project, project.operations, DatasetVersions.of({"d": DATASET})), context)
     source = FileSource(id="s", type="parquet", options=FileOptions(path_prefix=str(folder)))
-    return calculation, LocatedTables(spark, {calculation.input: (Location(source, str(folder)),)}, period, GREGORIAN)
+    return calculation, LocatedTables(spark, {calculation.input: (Location(source, str(folder)),)}, context)
 
 
 def executed(spark: SparkSession, folder: Path, sink: Sink, *operations: dict[str, object], **options: object) -> None:
@@ -126,12 +127,46 @@ def test_the_time_of_a_run_is_not_written_into_generated_code(
 
 
 def test_what_is_kept_is_let_go(spark: SparkSession, parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a cluster; checkpoints are removed by Spark."""
+    monkeypatch.setattr("tallybook.engine.execute.keeper_of", lambda _spark: MemoryKeeper())
     kept: list[DataFrame] = []
     keep = MemoryKeeper.keep
     monkeypatch.setattr(MemoryKeeper, "keep", lambda self, *args: kept.append(keep(self, *args)) or kept[-1])
     again = {**SUMS, "seq": 5, "name": "again", **aggregate(["key"], other="COUNT(*)")}
     collected(spark, parquet, output(1), SUMS, output(3), {**again, "seq": 5}, output(6))
     assert kept and not any(frame.storageLevel.useMemory or frame.storageLevel.useDisk for frame in kept)
+
+
+def test_twelve_aggregates_over_all_rows_before_them_end_soon(spark: SparkSession, parquet: Path) -> None:
+    """A plan that doubles with each of them would take hours."""
+    every = [{"seq": seq, "name": f"n{seq}", **aggregate(["key"], **{f"n{seq}": "COUNT(*)"})} for seq in range(1, 13)]
+    written = collected(spark, parquet, *every, output(50, columns=["key", "n12"])).written[50]
+    keys = Counter(row["key"] for row in spark.read.parquet(str(parquet)).collect())
+    assert {row["key"]: row["n12"] for row in written if row["n12"] is not None} == {
+        key: count + 11 for key, count in keys.items()
+    }
+
+
+def test_results_that_nothing_looks_at_may_read_columns_that_were_not_kept(spark: SparkSession, parquet: Path) -> None:
+    """The summary is kept with its key alone; `n` is read later only for columns that no output has."""
+    sink = Collected(needs_working=False)
+    dead = [
+        {"seq": 3, "name": "dead update", **update(twice="n * 2")},
+        {"seq": 4, "name": "dead result", **aggregate(["key"], most="MAX_AGG(n)", total="SUM(amount)")},
+    ]
+    counted = {"seq": 1, "name": "counted", **aggregate(["key"], n="COUNT(*)")}
+    executed(spark, parquet, sink, counted, output(2, columns=["key"]), *dead, output(5, columns=["key"]))
+    keys = len({row["key"] for row in sink.written[2]})
+    assert len(sink.written[5]) == len(sink.written[2]) + keys
+
+
+@pytest.mark.parametrize(
+    ("master", "keeper"),
+    [("local", Keeper), ("local[2]", Keeper), ("local-cluster[2,1,512]", MemoryKeeper), ("yarn", MemoryKeeper)],
+)
+def test_rows_are_kept_so_that_a_lost_executor_can_be_replaced(master: str, keeper: type[Keeper]) -> None:
+    session = SimpleNamespace(conf={"spark.master": master})
+    assert type(keeper_of(session)) is keeper
 
 
 def test_a_long_chain_is_cut_and_stays_right(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

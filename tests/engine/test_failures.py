@@ -48,10 +48,9 @@ def explained(spark: SparkSession) -> Explain:
         project = Project.model_validate(body, strict=False)
         bound = bind_project(project, project.operations, DatasetVersions.of(datasets))
         period = GREGORIAN.period("2026-01")
-        tables = FrameTables(
-            {(name, name): conformed(each, datasets[name]) for name, each in given.items()}, period.identifier
-        )
         context = RunContext("r", period, period.start_date, NOW, 1)
+        frames = {(name, name): conformed(each, datasets[name]) for name, each in given.items()}
+        tables = FrameTables(frames, context)
         with pytest.raises(RunError) as caught:
             execute(spark, Calculation.of(bound, context), tables, Evaluating())
         return caught.value.problem
@@ -70,7 +69,22 @@ def test_an_overflow_names_operation_column_and_expression(spark: SparkSession, 
 
 def test_text_that_is_no_number_is_quoted(spark: SparkSession, explained: Explain) -> None:
     problem = explained(orders(spark, ("12x", "EMEA", "on", 10, 1)), update(n="TO_INTEGER(order_id)"))
-    assert (problem.seq, problem.message) == (10, "column 'n': '12x' is not a valid integer")
+    assert (problem.seq, problem.message) == (10, "column 'n': TO_INTEGER: '12x' is not a valid integer")
+
+
+def test_a_value_that_fails_inside_a_broadcast_is_named(spark: SparkSession, explained: Explain) -> None:
+    """The total of all rows is broadcast, and Spark wraps what fails there."""
+    frame = orders(spark, ("1", "EMEA", "on", 10, 1), ("x", "APAC", "on", 1, 1))
+    problem = explained(frame, update(total="SUM(TO_INTEGER(order_id)) OVER ()"))
+    assert (problem.type, problem.seq) == ("EvaluationError", 10)
+    assert problem.message == "column 'total': TO_INTEGER: 'x' is not a valid integer"
+
+
+def test_an_aggregate_over_a_group_is_named(spark: SparkSession, explained: Explain) -> None:
+    frame = orders(spark, ("1", "EMEA", "on", 10, 1), ("x", "APAC", "on", 1, 1))
+    problem = explained(frame, update(n="1", total="SUM(TO_INTEGER(order_id)) OVER (region)"))
+    assert (problem.seq, problem.message) == (10, "column 'total': TO_INTEGER: 'x' is not a valid integer")
+    assert problem.path == "arguments.assignments[1].expression"
 
 
 @pytest.mark.parametrize(
@@ -91,12 +105,49 @@ def test_a_value_with_the_text_of_an_error_is_a_value(spark: SparkSession, expla
 
 def test_a_long_value_is_cut(spark: SparkSession, explained: Explain) -> None:
     problem = explained(orders(spark, ("x" * 100_000, "EMEA", "on", 10, 1)), update(n="TO_INTEGER(order_id)"))
-    assert problem.message == f"column 'n': '{'x' * 200}…' is not a valid integer"
+    assert problem.message == f"column 'n': TO_INTEGER: '{'x' * 200}…' is not a valid integer"
 
 
 def test_a_date_outside_the_calendar(spark: SparkSession, explained: Explain) -> None:
     problem = explained(orders(spark, ("A", "EMEA", "on", 10, 2)), update(d='DATE("9999-12-31") + quantity'))
-    assert problem.message == "column 'd': '+10000-01-02, outside the years 1 to 9999,' is not a valid date"
+    assert problem.message == "column 'd': '+10000-01-02' is outside the years 1 to 9999"
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ('TO_DECIMAL(CONCAT(region, "1"))', "TO_DECIMAL: 'EMEA1' is not a valid decimal(18,6)"),
+        ("TO_DECIMAL(amount, 3, 2)", "TO_DECIMAL: 10.00 does not fit into decimal(3,2)"),
+        ("TO_DATE(region)", "TO_DATE: 'EMEA' is not a date written as 2026-01-31"),
+        (
+            'TO_DATE(CONCAT("31.02.20", TO_STRING(quantity + 24)), "dd.mm.yyyy")',
+            "TO_DATE: '31.02.2026' is not a date written as dd.mm.yyyy",
+        ),
+        ("DATE(2026, quantity + 11, 1)", "DATE: there is no month 13"),
+        ("DATE(2026, quantity, 29)", "DATE: February has no day 29 in 2026"),
+        ("DATE(2026, quantity * 2, 31)", "DATE: April has no day 31"),
+        (
+            "ADD_MONTHS(DATE(2026, 1, 1), quantity * 100000)",
+            "ADD_MONTHS: '+18692-09-01' is outside the years 1 to 9999",
+        ),
+        ("POWER(quantity, 64)", "POWER: a result does not fit into a 64-bit integer"),
+        (
+            "ROUND(amount * 10000000000000000000000)",
+            "ROUND: 100000000000000000000000 is too large here",
+        ),
+        (
+            'LPAD(region, quantity * 100000, "x")',
+            "LPAD: '200000' is too long, at most 100,000 characters can be padded to",
+        ),
+        ("quantity * 9223372036854775807", "a result does not fit into a 64-bit integer"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_the_function_and_the_value_are_named(
+    spark: SparkSession, explained: Explain, expression: str, message: str
+) -> None:
+    problem = explained(orders(spark, ("A", "EMEA", "on", 10, 2)), update(x=expression))
+    assert (problem.type, problem.message) == ("EvaluationError", f"column 'x': {message}")
 
 
 def test_too_many_digits_for_a_column(spark: SparkSession, explained: Explain) -> None:
@@ -118,13 +169,13 @@ def test_a_failing_aggregation(spark: SparkSession, explained: Explain) -> None:
     big = spark.createDataFrame([("a", Decimal("9" * 38)), ("a", Decimal("9" * 38))], "k string, v decimal(38,0)")
     problem = explained(big, aggregate(["k"], n="COUNT(*)", total="SUM(v)"))
     assert (problem.type, problem.seq) == ("EvaluationError", 10)
-    assert problem.message == "column 'total': a sum has more digits than a decimal can hold"
+    assert problem.message == "column 'total': SUM: a sum has more digits than a decimal can hold"
 
 
 def test_a_pattern_that_is_none(spark: SparkSession, explained: Explain) -> None:
     problem = explained(orders(spark, ("A", "b\\c", "on", 10, 1)), update(x="1"), update(m="order_id LIKE region"))
     assert (problem.type, problem.seq) == ("EvaluationError", 20)
-    assert problem.message.startswith("column 'm': ")
+    assert problem.message.startswith("column 'm': LIKE: 'b\\c' is not a pattern")
 
 
 def test_what_is_overwritten_unread_is_innocent(spark: SparkSession, explained: Explain) -> None:
@@ -136,13 +187,13 @@ def test_what_is_overwritten_unread_is_innocent(spark: SparkSession, explained: 
 def test_what_an_output_does_not_write_is_innocent(spark: SparkSession, explained: Explain) -> None:
     steps = [update(v="TO_INTEGER(region)"), update(w="TO_INTEGER(status)"), delete("order_id = region"), WRITE]
     problem = explained(orders(spark, ("A", "EMEA", "on", 10, 1)), *steps)
-    assert (problem.seq, problem.message) == (20, "column 'w': 'on' is not a valid integer")
+    assert (problem.seq, problem.message) == (20, "column 'w': TO_INTEGER: 'on' is not a valid integer")
 
 
 def test_a_value_that_only_the_selector_of_an_output_reads(spark: SparkSession, explained: Explain) -> None:
     steps = [update(v="TO_INTEGER(region)", w="1"), WRITE | {"selector": "v = 1"}]
     problem = explained(orders(spark, ("A", "EMEA", "on", 10, 1)), *steps)
-    assert (problem.seq, problem.message) == (10, "column 'v': 'EMEA' is not a valid integer")
+    assert (problem.seq, problem.message) == (10, "column 'v': TO_INTEGER: 'EMEA' is not a valid integer")
 
 
 def test_two_matches_name_alias_and_key(spark: SparkSession, explained: Explain) -> None:
@@ -155,6 +206,7 @@ def test_two_matches_name_alias_and_key(spark: SparkSession, explained: Explain)
     problem = explained(orders(spark, ("A", "EMEA", "on", 10, 1)), operation, other=other)
     assert (problem.type, problem.seq) == ("JoinNotUnique", 10)
     assert problem.message == "'o' has more than one matching row for key 'A'"
+    assert str(problem.hint).endswith("or summarise the rows with an `aggregation` of the join")
 
 
 def test_the_condition_of_each_join_is_known_by_its_alias() -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.kit.operations import NOW, aggregate, append, update
 
 from tallybook.engine import keeping
+from tallybook.engine.keeper import allow_deep_plans
 from tallybook.engine.keeping import Keep
 from tallybook.engine.plan import Calculation, RunContext
 from tallybook.model.dataset import Dataset
@@ -36,6 +37,12 @@ def joined(dataset_id: str) -> dict[str, Any]:
 
 def kept(*operations: dict[str, Any], needs_working: bool = False) -> list[tuple[int, int, str]]:
     """The seq before which rows are kept, the operation that made them, and the reason."""
+    calculation, keeps = calculated(*operations, needs_working=needs_working)
+    return [(calculation.steps[keep.step].seq, keep.made_by, keep.reason) for keep in keeps]
+
+
+def calculated(*operations: dict[str, Any], needs_working: bool = False) -> tuple[Calculation, tuple[Keep, ...]]:
+    """A project with these operations, and what it keeps. The table `rates` is small."""
     numbered = [
         {"seq": 10 * index, "name": f"step {index}", **operation} for index, operation in enumerate(operations, 1)
     ]
@@ -48,8 +55,7 @@ def kept(*operations: dict[str, Any], needs_working: bool = False) -> list[tuple
     period = GREGORIAN.period("2026-01")
     calculation = Calculation.of(bound, RunContext("r", period, period.start_date, NOW, 1))
     keeps = calculation.keeps(lambda source: source.dataset.id == "rates", needs_working=needs_working)
-    assert all(isinstance(keep, Keep) for keep in keeps)
-    return [(calculation.steps[keep.step].seq, keep.made_by, keep.reason) for keep in keeps]
+    return calculation, tuple(keeps)
 
 
 @pytest.mark.parametrize(
@@ -75,6 +81,12 @@ def test_a_summary_that_two_outputs_write_is_kept() -> None:
     assert kept(TOTALS, OUT, OUT) == [(20, 10, "operation 10 shuffles rows")]
 
 
+def test_a_check_is_a_use() -> None:
+    check = {"type": "check", "arguments": {"assert": "total > 0"}}
+    assert kept(TOTALS, check, OUT) == [(20, 10, "operation 10 shuffles rows")]
+    assert kept(TOTALS, {**check, "selector": "_operation_seq = 0"}, OUT) == [], "it does not look at the summary"
+
+
 def test_a_summary_is_kept_after_the_last_change_before_two_uses() -> None:
     change = update("_operation_seq = 10", total="total * 2")
     assert kept(TOTALS, change, OUT, OUT) == [(30, 10, "operation 10 shuffles rows")]
@@ -92,6 +104,25 @@ def test_summaries_of_summaries_are_kept_once_each() -> None:
         (20, 10, "operation 10 shuffles rows"),
         (30, 20, "operation 20 shuffles rows"),
     ]
+
+
+def test_kept_summaries_of_many_summaries_are_cut() -> None:
+    """Their sizes are 1, 2, 4, 8, 16, 32, and 1 + 16 + 8 + 4 + 2 + 1 after the first cut."""
+    every = aggregate(["key"], total="SUM(amount)")
+    keeps = calculated(*[every] * 9, OUT)[1]
+    assert [keep.made_by for keep in keeps if keep.is_cut] == [60, 70, 80]
+
+
+def test_totals_of_groups_are_computed_again_until_the_plan_is_long() -> None:
+    """Each of these updates reads the rows twice, so the plan doubles: 1, 3, 7, 15, 31 steps."""
+    share = update(amount="amount / SUM(amount) OVER (key)")
+    assert kept(share, OUT, OUT) == []
+    assert kept(*[share] * 6, OUT) == [(60, 0, "31 steps would be planned twice")]
+
+
+def test_a_large_join_is_kept_for_totals_of_its_rows() -> None:
+    share = update(amount="amount / SUM(amount) OVER (key)")
+    assert kept(joined("prices"), share, OUT) == [(20, 0, "operation 10 joins prices")]
 
 
 def test_a_large_join_is_kept_for_two_uses() -> None:
@@ -118,3 +149,26 @@ def test_a_long_chain_of_dependent_updates_is_cut(monkeypatch: pytest.MonkeyPatc
     dependent, independent = update("amount < 5", amount="amount + 1"), update('key = "a"', total="amount * 3")
     assert kept(*[dependent] * 5, OUT) == [(50, 0, "3 projections depend on each other")]
     assert kept(*[independent] * 20, OUT) == []
+
+
+def test_small_tables_are_kept_if_several_operations_use_the_joined_rows() -> None:
+    def tables(*operations: dict[str, Any]) -> list[tuple[int, str]]:
+        calculation, _ = calculated(*operations)
+        return [(kept.seq, kept.alias) for kept in calculation.kept_tables(lambda table: table.dataset.id == "rates")]
+
+    assert tables(joined("rates"), OUT) == []
+    assert tables(joined("rates"), TOTALS, OUT) == [(10, "r")]
+    assert tables(joined("prices"), TOTALS, OUT) == []
+    assert tables(OUT, joined("rates"), OUT) == []
+
+
+def test_connect_can_make_a_checkpoint_of_a_long_plan() -> None:
+    from pyspark.sql.connect.proto import CheckpointCommand, Relation
+
+    plan = Relation()
+    for _ in range(200):
+        longer = Relation()
+        longer.limit.input.CopyFrom(plan)
+        plan = longer
+    allow_deep_plans()
+    assert CheckpointCommand(relation=plan).relation == plan

@@ -18,8 +18,10 @@ from tallybook.expressions.compile import Compiler, spark_type
 from tallybook.expressions.parse import parse
 from tallybook.expressions.scope import Scope, ScopeTable
 from tallybook.model.columns import TIMESTAMP, ColumnType
+from tallybook.model.period import GREGORIAN
+from tallybook.model.relative_period import RunPeriod
 
-COMPILER = Compiler(datetime(2026, 2, 1, 23, 30, tzinfo=UTC), "2026-01")
+COMPILER = Compiler(datetime(2026, 2, 1, 23, 30, tzinfo=UTC), RunPeriod(GREGORIAN.period("2026-01"), GREGORIAN))
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Columns = Mapping[str, tuple[str, object]]
 """Name to type and value: `{"amount": ("decimal(18,2)", Decimal("1.50"))}`."""

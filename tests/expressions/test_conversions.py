@@ -98,3 +98,61 @@ def test_to_dates(evaluate):
         """,
         COLUMNS,
     )
+
+
+def test_conversions_that_are_tried(evaluate):
+    evaluate.table(
+        """
+        TRY_TO_INTEGER(" 42 ")                          => 42
+        TRY_TO_INTEGER("4.2")                           => NULL
+        TRY_TO_INTEGER(99999999999999999999)            => NULL
+        TRY_TO_DECIMAL("1e40")                          => NULL
+        TRY_TO_DECIMAL("1.005", 10, 2)                  => 1.01
+        TRY_TO_DECIMAL(1000, 5, 2)                      => NULL
+        TRY_TO_DATE("2026-02-30")                       => NULL
+        TRY_TO_DATE("2026-1-31")                        => NULL
+        TRY_TO_DATE("2026-01-31")                       => 2026-01-31
+        TRY_TO_INTEGER(TO_STRING(TO_INTEGER("x")))      => fails
+        """
+    )
+
+
+def test_patterns_of_dates(evaluate):
+    evaluate.table(
+        """
+        TO_DATE("31.01.2026", "dd.mm.yyyy")             => 2026-01-31
+        TO_DATE("31.01.2026", "DD.MM.YYYY")             => 2026-01-31
+        TO_DATE("1/2/26", "m/d/yy")                     => 2026-01-02
+        TO_DATE("5-JAN-2026", "d-mmm-yyyy")             => 2026-01-05
+        TO_DATE("March 2026", "mmmm yyyy")              => 2026-03-01
+        TO_DATE("20260131", "yyyymmdd")                 => 2026-01-31
+        TO_DATE("31.02.2026", "dd.mm.yyyy")             => fails
+        TO_DATE("1.2.2026", "dd.mm.yyyy")               => fails
+        TO_DATE("31.01.2026 ", "dd.mm.yyyy")            => fails
+        TO_DATE("2026", "yyyy")                         => TypeMismatch
+        TO_DATE("112026", "dmyyyy")                     => TypeMismatch
+        TO_DATE("2026-01-31 12", "yyyy-mm-dd hh")       => TypeMismatch
+        TO_DATE(NOW(), "yyyy-mm-dd")                    => TypeMismatch
+        """
+    )
+
+
+def test_text_in_a_form(evaluate):
+    evaluate.table(
+        """
+        TEXT(1234567.895, "#,##0.00")                   => 1,234,567.90
+        TEXT(-0.004, "0.00")                            => 0.00
+        TEXT(0.125, "0.00")                             => 0.13
+        TEXT(42, "00000")                               => 00042
+        TEXT(0.1234, "0.0%")                            => 12.3%
+        TEXT(5, "0.##")                                 => 5
+        TEXT(5.5, "0.##")                               => 5.5
+        TEXT(DATE("2026-01-05"), "dd.mm.yyyy")          => 05.01.2026
+        TEXT(DATE("2026-01-05"), "mmmm d, yyyy")        => January 5, 2026
+        TEXT(TIMESTAMP("2026-01-05T23:00:00-02:00"), "YYYY-MM-DD") => 2026-01-06
+        TEXT(1, "yyyy")                                 => TypeMismatch
+        TEXT(1, "$0")                                   => TypeMismatch
+        TEXT(DATE("2026-01-05"), "0.00")                => TypeMismatch
+        TEXT(DATE("2026-01-05"), "hh:mm")               => TypeMismatch
+        """
+    )

@@ -108,6 +108,13 @@ def test_moments(evaluate):
         TODAY()                                         => 2026-02-01
         NOW()                                           => 2026-02-01 23:30:00+00:00
         PERIOD()                                        => 2026-01
+        PERIOD(0)                                       => 2026-01
+        PERIOD(-1)                                      => 2025-12
+        PERIOD(14)                                      => 2027-03
+        PERIOD_START()                                  => 2026-01-01
+        PERIOD_START(-12)                               => 2025-01-01
+        PERIOD_END()                                    => 2026-01-31
+        PERIOD_END(1)                                   => 2026-02-28
         moment + 1                                      => TypeMismatch
         moment > NOW()                                  => false
         """,
@@ -135,3 +142,41 @@ def test_no_local_time_zone_has_a_say(evaluate, monkeypatch, zone):
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+def test_parts_and_intervals(evaluate):
+    evaluate.table(
+        """
+        QUARTER(DATE("2026-12-31"))                                     => 4
+        WEEKDAY(DATE("2026-11-16"))                                     => 1
+        WEEKDAY(DATE("2026-11-15"))                                     => 7
+        WEEK(DATE("2027-01-01"))                                        => 53
+        WEEK(DATE("2025-12-29"))                                        => 1
+        EOMONTH(DATE("2026-02-01"))                                     => 2026-02-28
+        MONTHS_BETWEEN(DATE("2026-02-28"), DATE("2026-01-31"))          => 1
+        MONTHS_BETWEEN(DATE("2026-03-30"), DATE("2026-01-31"))          => 1
+        MONTHS_BETWEEN(DATE("2026-03-31"), DATE("2026-02-28"))          => 1
+        MONTHS_BETWEEN(DATE("2026-02-27"), DATE("2026-01-28"))          => 0
+        MONTHS_BETWEEN(DATE("2026-01-28"), DATE("2026-02-27"))          => 0
+        MONTHS_BETWEEN(DATE("2025-01-15"), DATE("2026-02-15"))          => -13
+        """
+    )
+
+
+def test_year_fractions(evaluate):
+    """The examples of ISDA's memorandum on day counts, and the rules for the 30th and 31st."""
+    evaluate.table(
+        """
+        YEARFRAC(DATE("2003-11-01"), DATE("2004-05-01"), "act/act")     => 0.497724380567
+        YEARFRAC(DATE("1999-02-01"), DATE("1999-07-01"), "act/act")     => 0.410958904110
+        YEARFRAC(DATE("2002-08-15"), DATE("2003-07-15"), "act/act")     => 0.915068493151
+        YEARFRAC(DATE("2026-01-01"), DATE("2027-01-01"), "act/360")     => 1.013888888889
+        YEARFRAC(DATE("2024-01-01"), DATE("2025-01-01"), "act/365")     => 1.002739726027
+        YEARFRAC(DATE("2026-01-31"), DATE("2026-03-31"), "30/360")      => 0.166666666667
+        YEARFRAC(DATE("2026-01-29"), DATE("2026-03-31"), "30/360")      => 0.172222222222
+        YEARFRAC(DATE("2026-02-28"), DATE("2026-03-31"), "30/360")      => 0.091666666667
+        YEARFRAC(DATE("2026-07-01"), DATE("2026-01-01"), "30/360")      => -0.5
+        YEARFRAC(DATE("2026-07-01"), DATE("2026-01-01"), "act/364")     => TypeMismatch
+        YEARFRAC(DATE("2026-07-01"), DATE("2026-01-01"), 1)             => TypeMismatch
+        """
+    )

@@ -287,6 +287,129 @@ COALESCE(nday, day)
 COALESCE(ni, 1.5)
 IF(b, 1, TO_INTEGER("x"))
 ISNULL(ns)
+ROUNDUP(d, 1)
+ROUNDUP(-0.001, 2)
+ROUNDUP(long, 3)
+ROUNDUP(long, -3)
+ROUNDUP(1, -20)
+ROUNDUP(i, -1)
+ROUNDUP(-i, -1)
+ROUNDUP(least, -1)
+ROUNDDOWN(d, 1)
+TRUNC(d)
+TRUNC(-0.9)
+TRUNC(long, 2)
+TRUNC(least, -1)
+TRUNC(least, -30)
+ROUND_HALF_EVEN(2.5)
+ROUND_HALF_EVEN(-12.5, 0)
+ROUND_HALF_EVEN(2.345, 2)
+ROUND_HALF_EVEN(25, -1)
+ROUND_HALF_EVEN(long, 4)
+SIGN(long)
+SIGN(-0.00000000000000000000000000000000000001)
+SIGN(0.0)
+POWER(2, 62)
+POWER(2, 63)
+POWER(-2, 63)
+POWER(1.05, 12)
+POWER(d, 3)
+POWER(d, -2)
+POWER(long, 2)
+POWER(0, 0)
+POWER(0.00, -1)
+POWER(i, -1)
+POWER(0.1, 38)
+POWER(1.0001, 100)
+PERCENT_OF(1, 3)
+PERCENT_OF(d, long)
+PERCENT_OF(least, 7)
+PERCENT_OF(1, 0)
+IFS(nb, 1, b, 2.5, 3)
+IFS(nb, 1)
+IFS(b, 1, TRUE, TO_INTEGER("x"))
+ISBLANK(ns)
+ISBLANK(" 	 ")
+ISBLANK("a")
+TRY_TO_INTEGER("9223372036854775808")
+TRY_TO_INTEGER(long)
+TRY_TO_DECIMAL("1e40")
+TRY_TO_DECIMAL("999.995", 5, 2)
+TRY_TO_DECIMAL(long, 5, 2)
+TRY_TO_DATE("2023-02-29")
+TRY_TO_DATE(at)
+TRY_TO_DATE("0000-01-01")
+TO_DATE("31.01.2026", "dd.mm.yyyy")
+TO_DATE("31.02.2026", "dd.mm.yyyy")
+TO_DATE("1/2/2026", "d/M/yyyy")
+TO_DATE("011/2/2026", "d/M/yyyy")
+TO_DATE("5 jan 26", "d mmm yy")
+TO_DATE("May 31, 1999", "mmmm d, yyyy")
+TO_DATE("June 31, 1999", "mmmm d, yyyy")
+TO_DATE("2026-01", "yyyy-mm")
+TO_DATE("00000101", "yyyymmdd")
+TO_DATE("[2026]01", "[yyyy]mm")
+TO_DATE("2026年3月", "yyyy年m月")
+TEXT(d, "0.0")
+TEXT(-0.001, "0.00")
+TEXT(0.125, "0.00")
+TEXT(long, "#,##0.00")
+TEXT(least, "#,##0")
+TEXT(least, "0%")
+TEXT(0.12345, "0.0%")
+TEXT(99999999999999999999999999999999999999, "0.00%")
+TEXT(1.50, "0.0##")
+TEXT(2, "0.##")
+TEXT(7, "0000.0")
+TEXT(day, "d.m.yy")
+TEXT(at, "dd MMM yyyy")
+TEXT(day, "'yy mmmm ''")
+TEXT(DATE("0005-09-03"), "yyyy-mm-dd")
+PROPER(s)
+PROPER("o'neil & SONS-gmbh 2nd éCOLE ßa ǆ")
+LPAD(s, 12, "ab")
+LPAD(s, 3, "ab")
+RPAD(s, 12, "𝄞")
+RPAD(s, -1, "x")
+LPAD(s, 99999999999, "x")
+LPAD(s, 20, "")
+FIND("e", s)
+FIND("", s)
+FIND("é", "𝄞é")
+FIND("x", "")
+SPLIT_PART("a--b---c", "--", 2)
+SPLIT_PART("a--b---c", "--", 3)
+SPLIT_PART("a--b---c", "--", 4)
+SPLIT_PART("a.b", ".", 9223372036854775807)
+SPLIT_PART("a.b", ".", 0)
+SPLIT_PART("a.b", ".", -1)
+SPLIT_PART("", ".", 1)
+SPLIT_PART("ab", "", 1)
+SPLIT_PART("aaa", "aa", 2)
+MATCHES(s, "[A-Z].*")
+MATCHES("aab", "a*ab")
+REGEX_EXTRACT(s, "(ra)(x)?", 2)
+REGEX_EXTRACT(s, "a.")
+QUARTER(day) * 10000 + WEEK(day) * 10 + WEEKDAY(day)
+WEEK(DATE("2027-01-01"))
+WEEK(DATE("2026-12-31"))
+WEEK(DATE("0001-01-01")) + WEEK(DATE("9999-12-31"))
+MONTHS_BETWEEN(at, day)
+MONTHS_BETWEEN(day, at)
+MONTHS_BETWEEN(DATE("2026-02-28"), DATE("2026-01-31"))
+MONTHS_BETWEEN(DATE("2026-02-28"), DATE("2026-01-30"))
+MONTHS_BETWEEN(DATE("2026-03-30"), DATE("2026-02-28"))
+MONTHS_BETWEEN(DATE("2026-02-27"), DATE("2026-01-28"))
+MONTHS_BETWEEN(DATE("9999-12-31"), DATE("0001-01-01"))
+YEARFRAC(day, at, "act/act")
+YEARFRAC(at, day, "act/act")
+YEARFRAC(day, at, "30/360")
+YEARFRAC(at, day, "30/360")
+YEARFRAC(DATE("2026-01-31"), DATE("2026-03-31"), "30/360")
+YEARFRAC(DATE("2026-01-29"), DATE("2026-03-31"), "30/360")
+YEARFRAC(day, at, "ACT/360")
+YEARFRAC(day, at, "act/365")
+YEARFRAC(DATE("0001-01-01"), DATE("9999-12-31"), "act/act")
 """
 
 
@@ -324,19 +447,29 @@ NUMBERS: Texts = st.deferred(
         st.sampled_from(["0", "1", "-1", "2.5", "0.005", "7", "1234567.891", "i", "d", "ni", "nd", "long", "NULL"]),
         calls("({} {} {})", NUMBERS, st.sampled_from("+-*/%"), NUMBERS),
         calls("ROUND({}, {})", NUMBERS, st.sampled_from(["-2", "0", "1", "3"])),
-        calls("{}({})", st.sampled_from(["ABS", "FLOOR", "CEIL", "-", "TO_DECIMAL", "TO_INTEGER"]), NUMBERS),
+        calls("{}({}, {})", st.sampled_from(["ROUNDUP", "TRUNC", "ROUND_HALF_EVEN"]), NUMBERS, st.sampled_from("012")),
+        calls(
+            "{}({})", st.sampled_from(["ABS", "FLOOR", "CEIL", "-", "TO_DECIMAL", "TRY_TO_INTEGER", "SIGN"]), NUMBERS
+        ),
+        calls("POWER({}, {})", NUMBERS, st.sampled_from(["2", "3", "-1"])),
         calls("{}({}, {})", st.sampled_from(["MIN", "MAX", "COALESCE", "MOD"]), NUMBERS, NUMBERS),
         calls("IF({}, {}, {})", TRUTHS, NUMBERS, NUMBERS),
         calls("SWITCH({}, {}, {}, {})", STRINGS, STRINGS, NUMBERS, NUMBERS),
         calls("LEN({})", STRINGS),
-        calls("{}({})", st.sampled_from(["YEAR", "MONTH", "DAY"]), DAYS),
-        calls("DATEDIFF({}, {})", DAYS, DAYS),
+        calls("{}({})", st.sampled_from(["YEAR", "MONTH", "DAY", "QUARTER", "WEEK", "WEEKDAY"]), DAYS),
+        calls("{}({}, {})", st.sampled_from(["DATEDIFF", "MONTHS_BETWEEN"]), DAYS, DAYS),
+        calls('YEARFRAC({}, {}, "{}")', DAYS, DAYS, st.sampled_from(["30/360", "act/360", "act/act"])),
+        calls("FIND({}, {})", STRINGS, STRINGS),
     )
 )
 STRINGS: Texts = st.deferred(
     lambda: st.one_of(
         st.sampled_from(['""', '"a"', '"2026-01"', '"42"', '"ä_B%"', "s", "ns", "PERIOD()", '"%a_"', "NULL"]),
-        calls("{}({})", st.sampled_from(["UPPER", "LOWER", "TRIM"]), STRINGS),
+        calls("{}({})", st.sampled_from(["UPPER", "LOWER", "TRIM", "PROPER"]), STRINGS),
+        calls("{}({}, {}, {})", st.sampled_from(["LPAD", "RPAD"]), STRINGS, COUNTS, STRINGS),
+        calls("SPLIT_PART({}, {}, {})", STRINGS, STRINGS, COUNTS),
+        calls('TEXT({}, "{}")', NUMBERS, st.sampled_from(["0.00", "#,##0", "0.0#%"])),
+        calls('TEXT({}, "{}")', DAYS, st.sampled_from(["dd.mm.yyyy", "d mmm yy"])),
         calls("TO_STRING({})", st.one_of(NUMBERS, DAYS, TRUTHS)),
         calls("CONCAT({}, {})", STRINGS, STRINGS),
         calls("{}({}, {})", st.sampled_from(["LEFT", "RIGHT"]), STRINGS, COUNTS),
@@ -352,6 +485,7 @@ DAYS: Texts = st.deferred(
         calls("({} {} {})", DAYS, st.sampled_from("+-"), COUNTS),
         calls("MONTH_END({})", DAYS),
         calls("MAX({}, {})", DAYS, DAYS),
+        calls("TRY_TO_DATE({})", STRINGS),
         calls("DATE({}, {}, {})", st.sampled_from(["2024", "1900"]), COUNTS, COUNTS),
     )
 )

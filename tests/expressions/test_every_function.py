@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 
 import pytest
 
 from tallybook.expressions.check import Checker
+from tallybook.expressions.elsewhere import EQUIVALENTS
 from tallybook.expressions.functions import FAMILIES
 from tallybook.expressions.parse import parse
 from tallybook.expressions.registry import FUNCTIONS, Function, find_function, load_functions
 from tallybook.expressions.scope import Scope, ScopeTable
 from tallybook.expressions.show import show
 from tallybook.expressions.tree import Call, ColumnName, Literal, Node, walk
-from tallybook.model.columns import BOOLEAN, DATE, DECIMAL, INTEGER, NULL, STRING, TIMESTAMP
+from tallybook.model.columns import BOOLEAN, DATE, DECIMAL, INTEGER, NULL, STRING, TIMESTAMP, decimal
 
 from .evaluation import Evaluator, check, same, text_of
 
@@ -29,15 +31,22 @@ KINDS = {
     "a_date": DATE,
     "a_timestamp": TIMESTAMP,
 }
+ROW_OF_EXAMPLES = {"amount": decimal(18, 2), "region": STRING, "day": DATE}
 NULLS = {name: (str(type), None) for name, type in KINDS.items()}
-TAKES_ANYTHING = {"ISNULL", "IS NULL", "TO_STRING", "COUNT", "COUNT_DISTINCT"}
+TAKES_ANYTHING = {"ISNULL", "IS NULL", "TO_STRING", "COUNT", "COUNT_DISTINCT", "FIRST_BY", "LAST_BY"}
+"""Functions that take any value as their first argument."""
 MORE_CALLS = {
     "DATE": ['DATE("2026-01-31")'],
     "COALESCE": ['COALESCE("a", "b")'],
     "ROUND": ["ROUND(2.5)"],
     "SUBSTRING": ['SUBSTRING("abc", 2)'],
     "TO_DECIMAL": ['TO_DECIMAL("1")', "TO_DECIMAL(1)"],
-    "TO_DATE": ["TO_DATE(NOW())"],
+    "TO_DATE": ["TO_DATE(NOW())", 'TO_DATE("2026-01-31")'],
+    "TRY_TO_INTEGER": ["TRY_TO_INTEGER(1.5)"],
+    "TRY_TO_DECIMAL": ['TRY_TO_DECIMAL("1.005", 10, 2)'],
+    "TRY_TO_DATE": ['TRY_TO_DATE("2026-01-31")'],
+    "TEXT": ['TEXT(DATE("2026-01-31"), "dd.mm.yyyy")'],
+    "REGEX_EXTRACT": ['REGEX_EXTRACT("a1b2", "[a-z]([0-9])", 0)'],
 }
 """Calls beside the documented example, where that does not show every parameter."""
 
@@ -58,7 +67,7 @@ def _calls(function: Function) -> list[Call]:
 
 
 def _problems(node: Node, function: Function) -> list[str]:
-    scope = Scope((ScopeTable("t", {**KINDS, "amount": DECIMAL}),))
+    scope = Scope((ScopeTable("t", {**KINDS, **ROW_OF_EXAMPLES}),))
     checker = Checker(scope, frozenset() if function.aggregate else None)
     checker.check(node)
     return [f"{problem.type}: {problem.message} | {problem.hint}" for problem in checker.problems]
@@ -76,12 +85,19 @@ def test_the_registry_is_complete():
     wanted = (
         "IF AND OR NOT ISNULL IS_NULL COALESCE SWITCH ABS ROUND FLOOR CEIL MOD MIN MAX CONCAT UPPER LOWER TRIM LEFT "
         "RIGHT LEN CONTAINS STARTS_WITH ENDS_WITH SUBSTRING REPLACE DATE TIMESTAMP TODAY NOW YEAR MONTH DAY DATEDIFF "
-        "DATEADD ADD_MONTHS MONTH_END TO_STRING TO_INTEGER TO_DECIMAL TO_DATE PERIOD SUM COUNT COUNT_ALL AVG MIN_AGG "
-        "MAX_AGG COUNT_DISTINCT"
+        "DATEADD ADD_MONTHS MONTH_END TO_STRING TO_INTEGER TO_DECIMAL TO_DATE PERIOD PERIOD_START PERIOD_END SUM COUNT "
+        "COUNT_ALL AVG MIN_AGG MAX_AGG COUNT_DISTINCT IFS ISBLANK TRY_TO_INTEGER TRY_TO_DECIMAL TRY_TO_DATE POWER SIGN "
+        "TRUNC ROUNDUP ROUNDDOWN ROUND_HALF_EVEN PERCENT_OF PROPER LPAD RPAD FIND SPLIT_PART MATCHES REGEX_EXTRACT "
+        "TEXT QUARTER WEEKDAY WEEK EOMONTH MONTHS_BETWEEN YEARFRAC SUM_IF COUNT_IF AVG_IF MEDIAN STDDEV STRING_AGG "
+        "FIRST_BY LAST_BY"
     )
     operators = {"=", "<>", "<", "<=", ">", ">=", "IN", "BETWEEN", "LIKE", "IS NULL", "+", "-", "*", "/", "%", "NEGATE"}
     assert set(FUNCTIONS) == {*wanted.split(), *operators}
     assert {function.family for function in ALL} == set(FAMILIES)
+
+
+def test_every_function_has_its_counterparts():
+    assert {function.name for function in ALL} == set(EQUIVALENTS)
 
 
 def test_documented_examples(evaluate: Evaluator):
@@ -96,10 +112,14 @@ def test_documented_examples(evaluate: Evaluator):
 
 def test_documented_examples_of_aggregates(evaluate: Evaluator):
     aggregates = [function for function in ALL if function.aggregate]
-    frame = evaluate.frame({"amount": "decimal(18,2)"}, [(Decimal("10.00"),), (Decimal("20.50"),), (None,)])
-    columns = {"amount": ("decimal(18,2)", None)}
+    rows = [
+        (Decimal("10.00"), "EMEA", date(2026, 1, 31)),
+        (Decimal("20.50"), "APAC", date(2026, 1, 1)),
+        (None, "EMEA", date(2026, 1, 31)),
+    ]
+    columns = {name: (str(type), None) for name, type in ROW_OF_EXAMPLES.items()}
     typed = [check(function.example[0], columns, frozenset()) for function in aggregates]
-    [values] = evaluate.collect(frame, typed)
+    [values] = evaluate.collect(evaluate.frame({name: type for name, (type, _) in columns.items()}, rows), typed)
     for function, value in zip(aggregates, values, strict=True):
         assert same(value, function.example[1]), function.example
 
@@ -136,6 +156,8 @@ def test_the_exceptions_from_the_null_rule(evaluate: Evaluator):
         ISNULL(a_date)                      => true
         a_date IS NULL                      => true
         SWITCH(a_string, "a", 1, 2)         => 2
+        IFS(a_boolean, 1, TRUE, 2)          => 2
+        ISBLANK(a_string)                   => true
         a_boolean AND FALSE                 => false
         a_boolean OR TRUE                   => true
         1 IN (an_integer, 1)                => true
@@ -144,7 +166,7 @@ def test_the_exceptions_from_the_null_rule(evaluate: Evaluator):
         NULLS,
     )
     assert {function.name for function in PLAIN if function.null_safe} == {
-        *("IF", "COALESCE", "ISNULL", "IS NULL", "SWITCH", "AND", "OR", "IN", "BETWEEN")
+        *("IF", "IFS", "COALESCE", "ISNULL", "IS NULL", "ISBLANK", "SWITCH", "AND", "OR", "IN", "BETWEEN")
     }
 
 
@@ -158,7 +180,7 @@ def test_a_wrong_type_in_every_argument(function: Function):
                 found = _problems(_with(call, index, ColumnName((name,))), function)
                 assert all(problem.startswith("TypeMismatch: ") for problem in found), found
                 refused += [name] if found else []
-            if function.name in TAKES_ANYTHING:
+            if function.name in TAKES_ANYTHING and index == 0:
                 assert not refused
             elif not (isinstance(arg, Literal) and arg.value is None) and NULL not in (
                 check(show(other)).type for other in call.args if not function.aggregate

@@ -128,3 +128,18 @@ def test_nesting_does_not_multiply_the_plan(evaluate, levels: int):
         """,
         columns,
     )
+
+
+def test_ifs(evaluate):
+    evaluate.table(
+        """
+        IFS(1 > 2, "a", 2 > 1, "b", "c")        => b
+        IFS(1 > 2, "a", NULL, "b", "c")         => c
+        IFS(1 > 2, "a")                         => NULL
+        IFS(TRUE, 1, FALSE, 2.5)                => 1.0
+        IFS(TRUE, 1, FALSE, TO_INTEGER("x"))    => 1
+        IFS(TRUE, 1, FALSE, "b")                => TypeMismatch
+        IFS(1, 2)                               => TypeMismatch
+        IFS(TRUE)                               => TypeMismatch
+        """
+    )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tallybook.errors import Problem, ProblemError
+from tallybook.expressions import elsewhere
 from tallybook.expressions.check import Checker
+from tallybook.expressions.elsewhere import hint_for
 from tallybook.expressions.parse import parse
+from tallybook.expressions.registry import find_function
 from tallybook.expressions.scope import Scope, ScopeTable
 from tallybook.expressions.selectors import parse_selector
 from tallybook.model.columns import BOOLEAN, DATE, DECIMAL, INTEGER, STRING, TIMESTAMP
@@ -51,6 +56,10 @@ MISTAKES = {
         "100 < amount < 200",
         "amount = = 100",
         "IF(is_paid; 1; 2)",
+        "amount − 1",
+        "amount > 10 000",
+        "COUNT(DISTINCT region)",
+        'region IN ["a", "b"]',
         "IF(is_paid 1, 2)",
         "IF(is_paid, 1, )",
         "IF(, 1, 2)",
@@ -62,6 +71,16 @@ MISTAKES = {
         "$100",
         "1e3",
         "amount ^ 2",
+        "amount ** 2",
+        "amount::integer",
+        "CAST(amount AS integer)",
+        "EXTRACT(YEAR FROM order_date)",
+        'region ILIKE "e%"',
+        "COUNT(DISTINCT region)",
+        "STDEV.S(amount)",
+        "CEILING.MATH(amount)",
+        "amount OVER (region)",
+        'SUM(amount) OVER ("region")',
         'region IN "EMEA"',
         "region IN ()",
         "amount BETWEEN 1",
@@ -79,6 +98,7 @@ MISTAKES = {
     ],
     "names": [
         "amont * 2",
+        "DATEDIFF(today, order_date)",
         "Amount * 2",
         "order.amount",
         "orders.amont",
@@ -89,7 +109,7 @@ MISTAKES = {
         "LENGTH(region)",
         "VLOOKUP(region)",
         "ROUN(amount, 2)",
-        "EOMONTH(order_date)",
+        "LAST_DAY(order_date)",
         "{{ACTIVE}}",
     ],
     "types": [
@@ -124,13 +144,17 @@ MISTAKES = {
         "TO_INTEGER(is_paid)",
         'order_id LIKE "a\\b"',
         "UPPER(amount) = LOWER(quantity)",
+        "MATCHES(order_id, customers.region)",
+        "TEXT(amount, customers.region)",
+        "EOMONTH(order_date, 1)",
+        "YEARFRAC(order_date, order_date, 1)",
     ],
     "aggregates": [
         "amount",
         "SUM(amount) / quantity",
         "SUM(AVG(amount))",
         "MIN(amount)",
-        "MEDIAN(amount)",
+        "MODE(amount)",
         "ROUN(SUM(amount), 2)",
         "AVERAGE(amount)",
         "SUM(order_id)",
@@ -194,3 +218,53 @@ def test_messages_about_selectors(golden):
 def _written(text: str, file: str, row: int, lines: list[str], column: int) -> SourceText:
     offsets = [(row, column + i) for i in range(len(text))]
     return SourceText(text, Place(file, row + 1, column + 1, lines[row]), offsets, lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("LAG", "to read another period, join the dataset with `period: prior` and write alias.column"),
+        ("LEAD", "to read another period, join the dataset with `period: next` and write alias.column"),
+        ("XLOOKUP", "join the other table and write alias.column"),
+        ("INDEX", "join the other table and write alias.column"),
+        ("SUMIFS", "write SUM_IF(value, condition)"),
+        ("COUNTIF", "write COUNT_IF(condition)"),
+        (
+            "IFERROR",
+            "a division by zero gives NULL: write COALESCE(a / b, 0); "
+            "a conversion that may fail is TRY_TO_DECIMAL(value)",
+        ),
+        ("MAXIFS", "write MAX_AGG(IF(condition, value))"),
+        ("LET", "compute the value with an update into a column first, then use that column"),
+        ("MODE", "the most frequent value is not available; MEDIAN(value) is the middle one"),
+        ("SAFE_DIVIDE", "write a / b: a division by zero gives NULL"),
+        ("YTD", "join the dataset with `period: year_to_date` and an `aggregation`, and write alias.column"),
+        ("CONCATENATE", "write CONCAT(text, …)"),
+        ("DATEDIF", "write MONTHS_BETWEEN(end, start)"),
+        ("EDATE", "write ADD_MONTHS(date, months)"),
+        ("TEXTJOIN", 'write STRING_AGG(text, "separator", order)'),
+        ("NVL", "write COALESCE(value, …)"),
+        ("DECODE", "write SWITCH(subject, value, result, …, default)"),
+        ("SUBSTR", "write SUBSTRING(text, start, length)"),
+        ("LENGTH", "write LEN(text)"),
+        ("TOTAL", "write SUM(value)"),
+        (
+            "ROW_NUMBER",
+            "rows have no rank here; FIRST_BY and LAST_BY give the value of the first or last row of a group",
+        ),
+        ("RUOND", "did you mean 'ROUND'?"),
+        ("STRINGAGG", "did you mean 'STRING_AGG'?"),
+        ("FROBNICATE", None),
+    ],
+)
+def test_the_hint_for_a_function_of_elsewhere(name: str, hint: str | None) -> None:
+    assert hint_for(name) == hint
+
+
+def test_what_is_known_elsewhere_is_unknown_here() -> None:
+    """A name that is ours needs no hint, and what a hint recommends must be ours."""
+    theirs = {**elsewhere._INSTEAD, **elsewhere._ADVICE}
+    assert [name for name in theirs if find_function(name)] == []
+    assert [name for name in elsewhere._INSTEAD.values() if find_function(name) is None] == []
+    advised = re.findall(r"\b([A-Z][A-Z_]+)\(", " ".join(elsewhere._ADVICE.values()))
+    assert [name for name in advised if find_function(name) is None] == []

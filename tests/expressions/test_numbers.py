@@ -131,3 +131,45 @@ def test_rounding(evaluate):
         """,
         COLUMNS,
     )
+
+
+def test_more_roundings(evaluate):
+    evaluate.table(
+        """
+        ROUNDUP(2.001, 2)               => 2.01
+        ROUNDUP(-2.001, 2)              => -2.01
+        ROUNDUP(1201, -2)               => 1300
+        ROUNDDOWN(-2.999, 1)            => -2.9
+        TRUNC(-2.999)                   => -2
+        TRUNC(1299, -2)                 => 1200
+        ROUND_HALF_EVEN(2.5)            => 2
+        ROUND_HALF_EVEN(3.5)            => 4
+        ROUND_HALF_EVEN(2.675, 2)       => 2.68
+        ROUND_HALF_EVEN(2.665, 2)       => 2.66
+        TRUNC(1, 39)                    => TypeMismatch
+        """
+    )
+
+
+def test_powers_signs_and_percentages(evaluate):
+    columns = {"rate": ("decimal(9,8)", Decimal("0.05")), "n": ("integer", 2)}
+    evaluate.table(
+        """
+        POWER(1 + rate, 3)              => 1.157625
+        POWER(2, 62)                    => 4611686018427387904
+        POWER(2, 63)                    => fails
+        POWER(2, -2)                    => 0.25
+        POWER(0, -1)                    => NULL
+        POWER(0.0, 0)                   => 1
+        POWER(1.05, 12)                 => 1.795856326022129
+        POWER(2, n)                     => TypeMismatch
+        POWER(2, 0.5)                   => TypeMismatch
+        POWER(2, 101)                   => TypeMismatch
+        SIGN(-0.01)                     => -1
+        SIGN(0)                         => 0
+        PERCENT_OF(1, 8)                => 12.5
+        PERCENT_OF(1, 0)                => NULL
+        PERCENT_OF(9223372036854775807, n) => 461168601842738790350
+        """,
+        columns,
+    )

@@ -18,7 +18,7 @@ from tallybook.source import SourceText
 
 from .trees import TREES
 
-SHORT = settings(max_examples=2_000, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+SHORT = settings(max_examples=1_000, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 LONG = settings(SHORT, max_examples=100_000)
 SCOPE = Scope((ScopeTable("t", {"a": INTEGER, "b": DECIMAL, "c": STRING, "d": BOOLEAN}),))
 SELECTORS = {
@@ -44,6 +44,7 @@ TOKENS = [
         "COUNT",
         "DATE",
         "SWITCH",
+        "OVER",
     ),
     *(
         "(",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tallybook.reference import functions_page, problems_page
+from tallybook.reference import exit_codes_page, functions_page, problems_page
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -24,3 +24,7 @@ def test_examples_of_the_expressions_page(evaluate):
     )
     assert len(examples) == 6
     evaluate.table("\n".join(examples))
+
+
+def test_exit_codes_page(golden):
+    golden(PAGES / "exit-codes.md", exit_codes_page())

@@ -107,3 +107,28 @@ def test_parts_of_text(evaluate):
         """,
         COLUMNS,
     )
+
+
+def test_more_text_functions(evaluate):
+    evaluate.table(
+        """
+        PROPER("o'neil & SONS-gmbh 2nd")        => O'Neil & Sons-Gmbh 2Nd
+        PROPER("éCOLE")                         => École
+        LPAD("42", 5, "0")                      => 00042
+        LPAD("12345", 3, "0")                   => 123
+        RPAD("a", 4, "🙂x")                     => a🙂x🙂
+        LPAD("a", 3, "")                        => a
+        LPAD("a", 100001, "x")                  => fails
+        FIND("b", "abcb")                       => 2
+        FIND("x", "abc")                        => 0
+        FIND("c", "🙂bc")                       => 3
+        SPLIT_PART("a/b//c", "/", 3)            => ""
+        SPLIT_PART("a/b//c", "/", 5)            => NULL
+        SPLIT_PART("a/b", "/", 0)               => NULL
+        SPLIT_PART("a/b", "", 1)                => a/b
+        SPLIT_PART("a.b", ".", 2)               => b
+        ISBLANK("")                             => true
+        ISBLANK(" 　 ")                => true
+        ISBLANK(" x ")                          => false
+        """
+    )

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Star
+from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Over, Star
 
 _BINARY = ("=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "LIKE")
 _NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
@@ -29,9 +29,10 @@ def _signed(number: int | Decimal, negative: bool) -> int | Decimal:
 
 
 _NUMBERS = st.builds(_signed, st.integers(0, 10**38 - 1) | _decimals(), st.booleans())
+_COLUMNS = st.builds(lambda parts: ColumnName(tuple(parts)), st.lists(_PARTS, min_size=1, max_size=3))
 LEAVES: st.SearchStrategy[Node] = st.one_of(
     st.builds(Literal, st.one_of(st.none(), st.booleans(), _NUMBERS, _TEXTS)),
-    st.builds(lambda parts: ColumnName(tuple(parts)), st.lists(_PARTS, min_size=1, max_size=3)),
+    _COLUMNS,
     st.builds(Named, st.from_regex(r"[A-Za-z][A-Za-z0-9 _-]{0,6}[A-Za-z]", fullmatch=True)),
     st.builds(lambda name: Call(name, (Star(),)), st.sampled_from(["COUNT", "SUM"])),
 )
@@ -53,6 +54,7 @@ def _branches(children: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
         st.builds(lambda name, arg: operator(name, [arg]), st.sampled_from(["NOT", "IS NULL"]), children),
         st.builds(lambda arg: operator("NEGATE", [arg]), children.filter(lambda arg: not _is_number(arg))),
         st.builds(lambda name, args: Call(name, tuple(args)), _FUNCTIONS, st.lists(children, min_size=1, max_size=4)),
+        st.builds(lambda arg, keys: Over(Call("SUM", (arg,)), tuple(keys)), children, st.lists(_COLUMNS, max_size=2)),
     )
 
 

@@ -1,3 +1,3 @@
 """The fault series run the workspaces of the tests of runs."""
 
-from tests.runs.conftest import active, appending, books, forks, new_database, postgresql  # noqa: F401  # fixtures
+from tests.runs.conftest import active, appending, books, forks  # noqa: F401  # fixtures

@@ -117,7 +117,8 @@ def test_each_operation_says_what_it_reads_and_sets(bind: Bind) -> None:
     assert drop.deletes_rows and set(drop.writes) == {"_deleted", UPDATED_AT}
     assert total.adds == {"region": None, "total": "arguments.aggregations[0].expression"}
     assert budget.adds == {"region": None, "amount": "arguments.aggregation.aggregations[0].expression"}
-    assert budget.appends is not None and budget.source_columns == ((budget.appends, {"version", "region", "amount"}),)
+    assert budget.appends is not None
+    assert budget.source_columns == ((budget.appends.table, {"version", "region", "amount"}),)
     assert [step.adds_rows for step in (convert, drop, total, budget, write)] == [False, False, True, True, False]
     assert [step.forks for step in (convert, drop, total, budget, write)] == [False, False, True, False, False]
     assert write.publishes is not None and list(write.publishes.columns) == WRITE["arguments"]["columns"]
@@ -129,6 +130,18 @@ def test_tables_that_become_rows_need_positions(bind: Bind) -> None:
     names = [source.dataset.id for source in flow.source_tables(input, steps)]
     assert names == ["orders", "customers", "rates", "budgets"]
     assert {source.dataset.id for source in flow.tables_without_positions(input, steps)} == {"customers", "rates"}
+
+
+def test_what_a_check_reads_is_live(bind: Bind) -> None:
+    arguments = {"group_by": ["note"], "assert": "SUM(converted) > 0"}
+    check = {"seq": 25, "type": "check", "selector": "amount > 0", "arguments": arguments}
+    _, (convert, tested, write) = bind(
+        CONVERT, check, WRITE | {"seq": 60, "arguments": {**WRITE["arguments"], "columns": ["region"]}}
+    )
+    assert tested.tests is not None and tested.takes_rows and not tested.writes and tested.adds is None
+    assert tested.reads == {"amount", "note", "converted"}
+    assert {"converted", "note"} <= flow.live_columns((convert, tested, write), ())[1]
+    assert tested.after == tested.before
 
 
 def test_live_columns_are_found_backwards(bind: Bind) -> None:

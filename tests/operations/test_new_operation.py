@@ -22,6 +22,7 @@ from tallybook.operations.registry import OPERATIONS, register, unregister
 from tallybook.reference import key_tables
 from tallybook.scenarios.check import read_cases
 from tallybook.scenarios.suite import judge, start_engine
+from tallybook.text import unstyled
 
 WORKSPACE = (
     """
@@ -92,10 +93,10 @@ def test_it_is_validated_and_its_mistakes_have_places(workspace: Workspace) -> N
 @pytest.mark.usefixtures("flag")
 def test_it_is_planned(workspace: Workspace) -> None:
     plan = PlanDocument.of(workspace.plan("close", "2026-01"), None)
-    text = "\n".join(plan_lines(plan))
+    text = "\n".join(map(unstyled, plan_lines(plan)))
     assert (
-        "10. flag: Mark large orders\n   rows: all rows that are not deleted\n   large = amount > 100\n"
-        "   new: large boolean\n" in text
+        "10. flag: Mark large orders\n   rows        all that are not deleted\n   set         large = amount > 100\n"
+        "   new         large boolean\n" in text
     )
     assert plan.operations[0].adds == {"large": "boolean"}
 

@@ -39,7 +39,7 @@ QUICK = {
 CODEGEN = "spark.sql.codegen.factoryMode"
 CODEGEN_EVERY = 5
 """One project in so many runs on generated code, as real runs do; the others are interpreted, which is quicker."""
-WORD = re.compile(r"\b([A-Z_]{2,})(?=\()|\b(LIKE|BETWEEN|IN|IS NULL|IS NOT NULL)\b|\s([-+*/%])\s")
+WORD = re.compile(r"\b([A-Z_]{2,})(?=\()|\b(LIKE|BETWEEN|IN|OVER|IS NULL|IS NOT NULL)\b|\s([-+*/%])\s")
 
 
 @dataclass

@@ -21,6 +21,7 @@ from .expressions import Row
 from .project import Result, interpret
 from .readings import READING, Reading
 from .tables import Run
+from .values import put
 
 Body = dict[str, Any]
 
@@ -64,7 +65,12 @@ class Case:
     def _interpreted(self) -> Result:
         project, datasets = self.entities
         rows = {name: list(table.rows) for name, table in self.tables.items()}
-        return interpret(project, Run(self.period, self.as_of, self.timestamp, datasets, rows, project.selectors))
+        parameters = {
+            name: (each.type, put(_value(each.default, each.type), each.type))
+            for name, each in project.parameters.items()
+        }
+        fixed = (self.period, self.as_of, self.timestamp, datasets, rows, project.selectors, parameters)
+        return interpret(project, Run(*fixed))
 
     def without_rows(self) -> Case:
         return replace(self, tables={name: TableRows(table.types, []) for name, table in self.tables.items()})
@@ -134,4 +140,8 @@ def _value(value: Any, type: ColumnType) -> object:
         return Decimal(str(value))
     if type.kind == "date":
         return date.fromisoformat(str(value))
+    if type.kind == "integer":
+        return int(value)
+    if type.kind == "boolean":
+        return str(value).lower() == "true"
     return datetime.fromisoformat(str(value)) if type.kind == "timestamp" else value

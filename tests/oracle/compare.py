@@ -23,7 +23,7 @@ from .tables import NEW_ID
 from .values import FailedError, RefusedError
 
 WIDE = Context(prec=100)
-FAILURES = ("EvaluationError", "JoinNotUnique")
+FAILURES = ("EvaluationError", "JoinNotUnique", "CheckFailed", "AllocationFailed")
 """Either will do when several rows fail."""
 UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
@@ -81,7 +81,11 @@ def _summary(opinion: Opinion) -> str:
 def _differences(result: Result, opinion: Opinion) -> list[str]:
     working = result.working
     expected: dict[int, tuple[list[str], Sequence[Row]]] = {0: (list(working.columns), working.rows), **result.outputs}
-    found = []
+    found = [
+        f"check {seq}: {tested.failed} of {tested.tested} failed; engine: {ours.failed} of {ours.tested}"
+        for seq, tested in result.checks.items()
+        if (tested.tested, tested.failed) != ((ours := opinion.checks[seq]).tested, ours.failed)
+    ]
     for seq, (columns, rows) in expected.items():
         where = f"output {seq}" if seq else "working dataset"
         got = opinion.results[seq]

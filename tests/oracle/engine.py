@@ -17,7 +17,9 @@ from tallybook.engine.frames import FrameTables
 from tallybook.engine.plan import Calculation, Optimisations, RunContext
 from tallybook.errors import RunError
 from tallybook.expressions.compile import spark_type
+from tallybook.expressions.parameters import parameter_values
 from tallybook.model.columns import ColumnType
+from tallybook.model.run import CheckResult
 from tallybook.operations.publication import Publication
 from tallybook.project.bind import BoundProject, bind_project
 from tallybook.project.dataset_versions import DatasetVersions
@@ -44,7 +46,8 @@ WITHOUT = (
     replace(ON, evaluate_constants=False),
     replace(ON, fuse_updates=False),
     replace(ON, keep_rows=False),
-    Optimisations(evaluate_constants=False, fuse_updates=False, keep_rows=False),
+    replace(ON, reuse_joins=False),
+    Optimisations(evaluate_constants=False, fuse_updates=False, keep_rows=False, reuse_joins=False),
 )
 """Each optimisation switched off, and all of them."""
 
@@ -67,6 +70,8 @@ class Opinion:
     """Types of the checker's problems."""
     failure: str | None = None
     """Type of the failure on some row."""
+    checks: Mapping[int, CheckResult] = field(default_factory=dict)
+    """What each check found, by seq."""
 
 
 def bind(case: Case) -> BoundProject:
@@ -79,18 +84,20 @@ def computed(case: Case, spark: SparkSession, optimisations: Optimisations = ON)
     bound = bind(case)
     if bound.problems:
         return Opinion({}, [problem.type for problem in bound.problems])
-    context = RunContext("oracle", case.span, case.as_of, case.timestamp, int(case.timestamp.timestamp() * 1000))
+    values = parameter_values(bound.head.parameters, {})
+    moment = case.timestamp
+    context = RunContext("oracle", case.span, case.as_of, moment, int(moment.timestamp() * 1000), parameters=values)
     frames = {name: frame_of(table, spark) for name, table in case.tables.items()}
     sink = _Collecting()
     try:
         calculation = replace(Calculation.of(bound, context), optimisations=optimisations)
-        execute(spark, calculation, FrameTables(frames, case.period), sink)
+        execute(spark, calculation, FrameTables(frames, context), sink)
     except _FailedError as failed:
         return Opinion({}, failure=_failure(failed.error))
     except RunError as error:  # Spark evaluates some constants while it plans
         problem = error.problem
         return Opinion({}, failure=problem.type if problem.type != "InternalError" else str(problem))
-    return Opinion(sink.results)
+    return Opinion(sink.results, checks=sink.checks)
 
 
 class _FailedError(Exception):
@@ -111,6 +118,10 @@ def _failure(error: Exception) -> str:
 class _Collecting(Sink):
     needs_working: bool = True
     results: dict[int, Computed] = field(default_factory=dict)
+    checks: dict[int, CheckResult] = field(default_factory=dict)
+
+    def take_check(self, result: CheckResult) -> None:
+        self.checks[result.seq] = result
 
     def publish(self, output: Publication, rows: DataFrame, _warn: Warn) -> None:
         self._collect(output.seq, rows)

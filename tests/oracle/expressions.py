@@ -11,13 +11,13 @@ from typing import Any
 from tallybook.errors import ProblemError
 from tallybook.expressions.parse import parse
 from tallybook.expressions.selectors import parse_selector
-from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Star
+from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Over, Star
 from tallybook.model.columns import ALIASES, BOOLEAN, INTEGER, NULL, STRING, ColumnType, decimal
 from tallybook.source import SourceText
 
 from . import values
 from .readings import at_start, needed
-from .values import RefusedError
+from .values import FailedError, RefusedError
 
 Row = Mapping[str, object]
 
@@ -60,6 +60,13 @@ class View:
     joined: bool = False
 
 
+@dataclass
+class Selected:
+    """The rows that an update selects, once they are known; or why they are not."""
+
+    rows: Sequence[Row] | FailedError = ()
+
+
 @dataclass(frozen=True)
 class Context:
     """Where an expression stands: the tables in sight, the run's constants, and whether it is an aggregation."""
@@ -68,6 +75,8 @@ class Context:
     now: datetime
     period: str
     selectors: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, tuple[ColumnType, object]] = field(default_factory=dict)
+    """The type and value of each parameter."""
     grouped: frozenset[str] | None = None
     """Of an aggregation: the key columns. None elsewhere."""
     inside: bool = False
@@ -76,6 +85,10 @@ class Context:
     """Where a value is computed for some rows only: a branch of IF, an assignment under a selector."""
     reads: set[str] = field(default_factory=set)
     """Filled with the names of the joined tables that are read."""
+    selected: Selected | None = None
+    """Where OVER can be used: the rows it reads."""
+    overs: list[Callable[[Row], object]] = field(default_factory=list)
+    """Filled with the aggregates over groups, whether or not a branch chooses them."""
     aggregates: list[Callable[[Group], object]] = field(default_factory=list)
     """Filled with the aggregates of an aggregation, whether or not a branch chooses them."""
 
@@ -127,6 +140,8 @@ def mean(node: Node, context: Context) -> Meaning:
         return mean(node.body, context)
     if isinstance(node, Call):
         return _call(node, context)
+    if isinstance(node, Over):
+        return _over(node, context)
     raise RefusedError("UnknownSelector" if isinstance(node, Named) else "ExpressionParseError")
 
 
@@ -140,6 +155,11 @@ def literal(value: object) -> Meaning:
 
 
 def _column(node: ColumnName, context: Context) -> Meaning:
+    if context.parameters and node.parts[0] == "params" and len(node.parts) == 2:
+        if node.parts[1] not in context.parameters:
+            raise RefusedError("ColumnNotFound")
+        type, value = context.parameters[node.parts[1]]
+        return Meaning(type, lambda _row: value, constant=True)
     view, name = find(node, context.views)
     if view.joined:
         context.reads.add(view.name)
@@ -187,9 +207,30 @@ def _call(node: Call, context: Context) -> Meaning:
     return _function(functions[name], name, args, context)
 
 
+def _over(node: Over, context: Context) -> Meaning:
+    selected = context.selected
+    if selected is None or context.grouped is not None:
+        raise RefusedError("InvalidAggregation" if context.inside else "AggregateMisplaced")
+    within = replace(context, grouped=frozenset(), selected=None, aggregates=[])
+    meaning = mean(node.call, within)
+    if not within.aggregates:
+        raise RefusedError("InvalidAggregation")
+    keys = [_column(key, context) for key in node.keys]
+    if any(key.constant for key in keys):
+        raise RefusedError("ColumnNotFound")
+
+    def of(row: Row) -> object:
+        mine = [key.of(row) for key in keys]
+        rows = [other for other in needed(selected.rows) if [key.of(other) for key in keys] == mine]
+        return meaning.of(Group({}, rows))
+
+    context.overs.append(of)
+    return Meaning(meaning.type, of)
+
+
 def _function(define: Callable[..., Meaning], name: str, args: Sequence[Node], context: Context) -> Meaning:
     """What reads no column can be computed before there is a row."""
-    choosing = replace(context, branch=context.branch or name in ("IF", "SWITCH", "COALESCE"))
+    choosing = replace(context, branch=context.branch or name in ("IF", "IFS", "SWITCH", "COALESCE"))
     given = [mean(arg, choosing if index else context) for index, arg in enumerate(args)]
     meaning = replace(define(given, context), constant=all(arg.constant for arg in given))
     if meaning.constant and not context.branch:

@@ -59,6 +59,12 @@ def simple(name: str, kinds: Sequence[Sequence[str]], type: ColumnType, compute:
 
 def defined() -> tuple[dict[str, Callable[[Args, Context], Meaning]], dict[str, Callable[[Args], Meaning]]]:
     """All functions and all aggregates."""
-    from . import functions_logic, functions_numbers, functions_text  # noqa: F401  # each fills the two lists
+    from . import (  # noqa: F401  # each fills the two lists
+        functions_aggregates,
+        functions_logic,
+        functions_numbers,
+        functions_patterns,
+        functions_text,
+    )
 
     return FUNCTIONS, AGGREGATES

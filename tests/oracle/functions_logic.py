@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any
@@ -45,6 +46,23 @@ def _if(args: Args, _context: Context) -> Meaning:
     return Meaning(type, lambda row: put((yes if test.of(row) is True else no).of(row), type))
 
 
+@function("IFS")
+def _ifs(args: Args, _context: Context) -> Meaning:
+    """IF(condition, value, IFS(the rest)); a single argument left over is the default."""
+    if len(args) < 2:
+        raise RefusedError("TypeMismatch")
+    paired = len(args) - len(args) % 2
+    tests = [require(arg, "boolean") for arg in args[:paired:2]]
+    results = [*args[1:paired:2], *args[paired:]]
+    type = common_type(results)
+
+    def of(row: Any) -> object:
+        chosen = next((i for i, test in enumerate(tests) if test.of(row) is True), len(tests))
+        return put(results[chosen].of(row), type) if chosen < len(results) else None
+
+    return Meaning(type, of)
+
+
 @function("COALESCE")
 def _coalesce(args: Args, _context: Context) -> Meaning:
     type = common_type(args)
@@ -72,6 +90,16 @@ def _switch(args: Args, _context: Context) -> Meaning:
 @function("ISNULL", "IS_NULL", "IS NULL")
 def _is_null(args: Args, _context: Context) -> Meaning:
     return Meaning(BOOLEAN, lambda row: args[0].of(row) is None)
+
+
+@function("ISBLANK")
+def _is_blank(args: Args, _context: Context) -> Meaning:
+    text = require(args[0], "string")
+    return Meaning(BOOLEAN, lambda row: all(map(_is_white, str(text.of(row) or ""))))
+
+
+def _is_white(character: str) -> bool:
+    return unicodedata.category(character) in ("Zs", "Zl", "Zp") or character in "\t\n\v\f\r\x85"
 
 
 def comparable(value: Any) -> Any:

@@ -1,17 +1,17 @@
-"""Arithmetic and aggregates: exact, then rounded once into the type of the result."""
+"""Arithmetic: exact, then rounded once into the type of the result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from tallybook.model.columns import DATE, INTEGER, NULL, ColumnType, decimal
+from tallybook.model.columns import DATE, INTEGER, NULL, ColumnType
 
 from . import values
-from .expressions import Context, Meaning, common_type, require
-from .functions import AGGREGATES, ANYTHING, FUNCTIONS, NUMBERS, ORDERED, Args, evaluated, function, simple, strict
+from .expressions import Context, Meaning, common_type, literal, require
+from .functions import FUNCTIONS, NUMBERS, ORDERED, Args, evaluated, function, simple, strict
 from .functions_text import later
 from .values import RefusedError, half_up, put
 
@@ -84,17 +84,60 @@ def _abs(args: Args, _context: Context) -> Meaning:
     return strict(require(args[0], *NUMBERS).type, lambda x: abs(Fraction(x)), args)
 
 
-@function("ROUND")
-def _round(args: Args, _context: Context) -> Meaning:
-    number, digits = require(args[0], *NUMBERS), args[1].literal if len(args) > 1 else 0
-    if not isinstance(digits, int) or isinstance(digits, bool) or abs(digits) > 38:
+def _rounding(cut: Callable[[Fraction], int]) -> Callable[[Args, Context], Meaning]:
+    """`cut` makes a whole number out of a number in units of the last digit."""
+
+    def define(args: Args, _context: Context) -> Meaning:
+        number, digits = require(args[0], *NUMBERS), args[1].literal if len(args) > 1 else 0
+        if not isinstance(digits, int) or isinstance(digits, bool) or abs(digits) > 38:
+            raise RefusedError("TypeMismatch")
+        if number.type == INTEGER or digits <= 0:
+            unit = 10 ** max(-digits, 0)
+            return strict(INTEGER, lambda x: cut(Fraction(x) / unit) * unit, args[:1])
+        kept = number.type
+        if digits < kept.scale:
+            kept = values.with_room(kept.precision - kept.scale + 1, digits)
+        return strict(kept, lambda x: Fraction(cut(Fraction(x) * 10**digits), 10**digits), args[:1])
+
+    return define
+
+
+def _away(units: Fraction) -> int:
+    return units.__ceil__() if units > 0 else units.__floor__()
+
+
+FUNCTIONS["ROUND"] = _rounding(lambda units: half_up(units, 0))
+FUNCTIONS["ROUND_HALF_EVEN"] = _rounding(round)
+FUNCTIONS["ROUNDUP"] = _rounding(_away)
+FUNCTIONS["ROUNDDOWN"] = FUNCTIONS["TRUNC"] = _rounding(int)
+simple("SIGN", [NUMBERS], INTEGER, lambda x: 1 if x > 0 else -1 if x < 0 else 0)
+
+
+@function("POWER")
+def _power(args: Args, context: Context) -> Meaning:
+    """A product of two halves, as `*` multiplies them; below zero 1 / POWER(x, -n), as `/` divides."""
+    number, n = require(args[0], *NUMBERS), args[1].literal
+    if not isinstance(n, int) or isinstance(n, bool) or abs(n) > 100:
         raise RefusedError("TypeMismatch")
-    if number.type == INTEGER or digits <= 0:
-        return strict(INTEGER, lambda x: half_up(Fraction(x), min(digits, 0)) * 10 ** max(-digits, 0), args[:1])
-    kept = number.type
-    if digits < kept.scale:
-        kept = values.with_room(kept.precision - kept.scale + 1, digits)
-    return strict(kept, lambda x: Fraction(half_up(Fraction(x), digits), 10**digits), args[:1])
+    if n == 0:
+        return strict(INTEGER, lambda _x: 1, [number])
+    product = _multiplied([number] * abs(n), context)
+    return product if n > 0 else FUNCTIONS["/"]([literal(1), product], context)
+
+
+def _multiplied(factors: Args, context: Context) -> Meaning:
+    """An integer product is one whatever the digits of its factors; so literals count as any integer."""
+    if len(factors) == 1:
+        return replace(factors[0], literal=None)
+    half = len(factors) // 2
+    return FUNCTIONS["*"]([_multiplied(factors[:half], context), _multiplied(factors[half:], context)], context)
+
+
+@function("PERCENT_OF")
+def _percent_of(args: Args, context: Context) -> Meaning:
+    part, whole = (require(arg, *NUMBERS) for arg in args)
+    at_decimals = Meaning(part.digits, lambda row: put(part.of(row), part.digits))
+    return FUNCTIONS["/"]([FUNCTIONS["*"]([at_decimals, literal(100)], context), whole], context)
 
 
 simple("FLOOR", [NUMBERS], INTEGER, lambda x: Fraction(x).__floor__())
@@ -112,40 +155,3 @@ def _extreme(pick: Callable[..., object]) -> Callable[[Args, Context], Meaning]:
 
 FUNCTIONS["MIN"] = _extreme(min)
 FUNCTIONS["MAX"] = _extreme(max)
-
-
-def _aggregate(name: str, kinds: Sequence[str], type: Callable[[Meaning], ColumnType], compute: Any) -> None:
-    """`compute` gets the type and the values of the group that are not NULL."""
-
-    def define(args: Args) -> Meaning:
-        arg = require(args[0], *kinds)
-        known = type(arg)
-
-        def of(group: Any) -> object:
-            found = [value for value in (arg.of(row) for row in group.rows) if value is not None]
-            return put(compute(arg, found), known)
-
-        return Meaning(known, of, sums_integers=name == "SUM" and arg.type == INTEGER)
-
-    AGGREGATES[name] = define
-
-
-def _sum(arg: Meaning, found: Sequence[Any]) -> Fraction | None:
-    """Values are brought to the digits of the sum before they are added."""
-    type = values.summed(arg.digits)
-    return sum((Fraction(values.as_decimal(Fraction(each), type)) for each in found), Fraction(0)) if found else None
-
-
-def _average(arg: Meaning, found: Sequence[Any]) -> Fraction | None:
-    """The SUM, as SUM gives it, divided by the COUNT."""
-    total: Any = put(_sum(arg, found), values.summed(arg.digits))
-    return None if total is None else Fraction(total) / len(found)
-
-
-_aggregate("SUM", NUMBERS, lambda arg: values.summed(arg.digits), _sum)
-_aggregate("AVG", NUMBERS, lambda arg: values.divided(values.summed(arg.digits), decimal(19, 0)), _average)
-_aggregate("COUNT", ANYTHING, lambda _arg: INTEGER, lambda _arg, found: len(found))
-_aggregate("COUNT_DISTINCT", ANYTHING, lambda _arg: INTEGER, lambda _arg, found: len(set(found)))
-_aggregate("MIN_AGG", ORDERED, lambda arg: arg.type, lambda _arg, found: min(found, default=None))
-_aggregate("MAX_AGG", ORDERED, lambda arg: arg.type, lambda _arg, found: max(found, default=None))
-AGGREGATES["COUNT_ALL"] = lambda _args: Meaning(INTEGER, lambda group: len(group.rows))

@@ -28,6 +28,8 @@ from tallybook.expressions.registry import FUNCTIONS, load_functions
 from tallybook.model.dataset import Table
 from tallybook.model.settings import SparkSettings
 from tallybook.operations import grouping
+from tallybook.operations.base import BuildContext
+from tallybook.operations.sources import SourceRows
 from tallybook.rows import system
 
 Sabotage = Callable[[], Any]
@@ -38,16 +40,17 @@ def _null_selects(condition: Column | None) -> Column:
     return active if condition is None else active & F.coalesce(condition, F.lit(True))
 
 
-def _ended_today_counts(frame: DataFrame, table: Table, periods: Sequence[str], as_of: date) -> DataFrame:
+def _ended_today_counts(frame: DataFrame, table: Table, periods: Sequence[str], as_of: date | None) -> DataFrame:
     if table.temporal_mode == "period":
         return frame.filter(F.col("_period").isin(*periods))
-    if table.temporal_mode == "none":
+    if table.temporal_mode == "none" or as_of is None:
         return frame
     not_ended = F.col("_valid_to").isNull() | (F.col("_valid_to") >= F.lit(as_of))
     return frame.filter((F.col("_valid_from") <= F.lit(as_of)) & not_ended)
 
 
 _grouped = grouping.grouped
+_frame = SourceRows.frame
 
 
 def _without_null_groups(*args: Any) -> DataFrame:
@@ -72,6 +75,10 @@ def _least(_c: Any, *values: Column) -> Column:
     return F.least(*values) if len(values) > 1 else values[0]
 
 
+def _without_condition(rows: SourceRows, build: BuildContext, types: Any = None) -> DataFrame:
+    return _frame(replace(rows, condition=None), build, types)
+
+
 SABOTAGES: dict[str, Sabotage] = {
     "a selector that is NULL selects": lambda: patch("tallybook.rows.system.is_selected", _null_selects),
     "ROUND rounds halves to even": lambda: _function("ROUND", _half_even),
@@ -80,6 +87,15 @@ SABOTAGES: dict[str, Sabotage] = {
     "a join takes one of two matches": lambda: patch("tallybook.rows.joins.raising", lambda *_, **__: F.lit("true")),
     "a row is still valid on the day it ends": lambda: patch(
         "tallybook.engine.pipeline.rows_of_period", _ended_today_counts
+    ),
+    "a check passes where its condition is NULL": lambda: patch(
+        "tallybook.operations.check._holds", lambda condition: F.coalesce(condition, F.lit(True))
+    ),
+    "a source is read for the run's own period": lambda: patch(
+        "tallybook.model.relative_period.RunPeriod.relative", lambda self, _relative: (self.period,)
+    ),
+    "the selector of a source selects everything": lambda: patch(
+        "tallybook.operations.sources.SourceRows.frame", _without_condition
     ),
     "deleted rows are seen by operations": lambda: patch("tallybook.rows.system.is_active", lambda: F.lit(True)),
 }

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from tallybook.model.columns import PERIOD, SYSTEM_COLUMNS, VALIDITY_COLUMNS, ColumnType
 from tallybook.model.dataset import Dataset, DatasetRef, Table
 
-from .expressions import Context, Row, View, condition
-from .readings import at_start
+from .expressions import Context, Row, View
 from .temporal import of_run
-from .values import FailedError, RefusedError, put
+from .values import RefusedError, put
 
 Rows = list[Row]
 Types = dict[str, ColumnType]
@@ -31,6 +30,7 @@ class Run:
     datasets: Mapping[str, Dataset]
     tables: Mapping[tuple[str, str], Rows]
     selectors: Mapping[str, str]
+    parameters: Mapping[str, tuple[ColumnType, object]] = field(default_factory=dict)
 
     def dataset(self, ref: DatasetRef) -> Dataset:
         found = self.datasets.get(ref.dataset_id)
@@ -42,8 +42,11 @@ class Run:
             raise RefusedError("DatasetVersionNotFound")
         return found
 
-    def load(self, dataset: Dataset, table: Table) -> Rows:
-        """The rows that belong to the run, each with every system column."""
+    def load(
+        self, dataset: Dataset, table: Table, periods: Sequence[str] | None = None, as_of: date | None = None
+    ) -> Rows:
+        """The rows that belong to the run, or to other periods or another date, each with every system column."""
+        rows = of_run(self.tables[dataset.id, table.name], table, periods or [self.period], as_of or self.as_of)
         return [
             {
                 **{column.name: put(row[column.name], column.type) for column in table.columns},
@@ -52,7 +55,7 @@ class Run:
                 "_deleted": row.get("_deleted") is True,
                 **{name: row[name] for name in VALIDITY_COLUMNS if table.temporal_mode == "bitemporal"},
             }
-            for row in of_run(self.tables[dataset.id, table.name], table, self.period, self.as_of)
+            for row in rows
         ]
 
     def made(self, seq: int, dataset: Dataset, table: Table, period: object) -> dict[str, object]:
@@ -71,7 +74,7 @@ class Run:
 
     def context(self, views: Iterable[View], grouped: Iterable[str] | None = None) -> Context:
         keys = None if grouped is None else frozenset(grouped)
-        return Context(tuple(views), self.timestamp, self.period, self.selectors, keys)
+        return Context(tuple(views), self.timestamp, self.period, self.selectors, self.parameters, keys)
 
 
 @dataclass(frozen=True)
@@ -103,36 +106,3 @@ def joined_view(alias: str, table: Table) -> View:
     period = {PERIOD: SYSTEM_COLUMNS[PERIOD]}
     hidden = {"period": period, "bitemporal": VALIDITY_COLUMNS}.get(table.temporal_mode, {})
     return View(alias, table.business_types, hidden, joined=True)
-
-
-def matched(row: Row, dataset: Dataset, table: Table, view: View, on: Callable[[Row], bool], run: Run) -> Row:
-    """The row beside its one match, read as `alias.column`; NULLs where there is none. Deleted rows do not match."""
-    names = [*view.columns, *view.hidden]
-    others = [other for other in run.load(dataset, table) if not other["_deleted"]]
-    candidates = [{f"{view.name}.{name}": other[name] for name in names} for other in others]
-    nothing = {f"{view.name}.{name}": None for name in names}
-    if not candidates:
-        at_start(on, {**row, **nothing})
-    matches = [candidate for candidate in candidates if on({**row, **candidate})]
-    if len(matches) > 1:
-        raise FailedError("JoinNotUnique")
-    return {**row, **(matches[0] if matches else nothing)}
-
-
-def with_lookups(working: Working, run: Run, read: set[str]) -> Callable[[Row], Row]:
-    """Puts the columns of the lookups that are read beside a row."""
-    table, views = working.input.main_table.name, working.views(run)
-    used = [lookup for lookup in working.input.lookups if lookup.alias in read]
-    parts = []
-    for lookup in used:
-        pairs = [f"{table}.{c.source_column} = {lookup.alias}.{c.target_column}" for c in lookup.join_conditions]
-        on = condition(" AND ".join(pairs), run.context(views))
-        view = next(view for view in views if view.name == lookup.alias)
-        parts.append((*working.target(lookup.target, run), view, on))
-
-    def beside(row: Row) -> Row:
-        for part in parts:
-            row = matched(row, *part, run)
-        return row
-
-    return beside

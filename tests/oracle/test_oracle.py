@@ -17,8 +17,13 @@ from .expressions import Context, Group, View, meaning_of
 from .values import FailedError, half_up
 
 load_functions()
-VIEW = View("t", {"amount": ColumnType.parse("decimal(18,2)")})
-AMOUNTS = [{"amount": Decimal(text)} for text in ("10.00", "20.50")] + [{"amount": None}]
+TYPES = {"amount": "decimal(18,2)", "region": "string", "day": "date"}
+VIEW = View("t", {name: ColumnType.parse(type) for name, type in TYPES.items()})
+ROWS = [
+    {"amount": Decimal("10.00"), "region": "EMEA", "day": date(2026, 1, 31)},
+    {"amount": Decimal("20.50"), "region": "APAC", "day": date(2026, 1, 1)},
+    {"amount": None, "region": "EMEA", "day": date(2026, 1, 31)},
+]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -27,13 +32,13 @@ def test_documented_examples(name: str) -> None:
     expression, expected = function.example
     grouped = frozenset({"unused"}) if function.aggregate else None
     context = Context((VIEW,), datetime(2026, 2, 1, tzinfo=UTC), "2026-01", grouped=grouped)
-    value = meaning_of(expression, context).of(Group({}, AMOUNTS) if function.aggregate else {})
+    value = meaning_of(expression, context).of(Group({}, ROWS) if function.aggregate else {})
     assert _text(value, expected) == expected
 
 
 def _text(value: object, expected: str) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
+    if value is None or isinstance(value, bool):
+        return "NULL" if value is None else str(value).lower()
     if isinstance(value, Decimal) and value == Decimal(expected):
         return expected
     return str(value.replace(tzinfo=None)) if isinstance(value, datetime) else str(value)

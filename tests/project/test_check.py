@@ -290,7 +290,7 @@ TOTAL = "aggregation: {group_by: [region], aggregations: [{column: amount, expre
         ),
         ("ColumnMismatch", "APPEND_003", APPEND.format(version="", rest="")),
         ("ExpressionParseError", "APPEND_004", APPEND.format(version="", rest=TOTAL % "SUM(amount) +")),
-        ("InvalidAggregation", "APPEND_005", APPEND.format(version="", rest=TOTAL % "MEDIAN(amount)")),
+        ("InvalidAggregation", "APPEND_005", APPEND.format(version="", rest=TOTAL % "MODE(amount)")),
         ("InvalidAggregation", "APPEND_005", APPEND.format(version="", rest=TOTAL % "amount")),
         ("ColumnNotFound", "APPEND_006", APPEND.format(version="", rest=TOTAL % "SUM(amuont)")),
         (

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tallybook.errors import RunError, StoreError
+from tallybook.model.state import ProjectState
 from tallybook.project.lifecycle import (
     PERIOD_MOVES,
     PROJECT_MOVES,
@@ -52,12 +53,24 @@ def test_a_refusal_names_the_choices() -> None:
     ("status", "runs"), [("draft", True), ("active", True), ("inactive", False), ("conflict", False)]
 )
 def test_which_projects_run(status: Any, runs: bool) -> None:
+    state = ProjectState(project_id="close", status=status, version=1)
     if runs:
-        check_project_runs("close", status)
+        check_project_runs(state)
         return
+    for draft in (False, True):
+        with pytest.raises(RunError) as caught:
+            check_project_runs(state, draft=draft)
+        assert caught.value.problem.type == "ProjectNotRunnable"
+
+
+def test_a_draft_that_was_active_runs_only_as_a_draft() -> None:
+    state = ProjectState(project_id="close", status="draft", version=3, active_version=1)
     with pytest.raises(RunError) as caught:
-        check_project_runs("close", status)
-    assert caught.value.problem.type == "ProjectNotRunnable"
+        check_project_runs(state)
+    problem = caught.value.problem
+    assert problem.message == "project 'close' has changed since its version 1 was activated"
+    assert problem.hint == "activate it with `tallybook activate close`, or run it in the sandbox with --draft"
+    check_project_runs(state, draft=True)
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,14 @@ ALLOWED = {
     "a location as a map": output("destination: {location: {path: out, format: csv, delimiter: ';'}}"),
     "a table": output("destination: {datasource_id: files, table: 'orders-{{period}}'}, mode: append"),
     "columns by their full names": output("destination: {location: o.csv}, columns: [orders.amount, _source_dataset]"),
+    "renamed and sorted columns": output(
+        "destination: {location: o.csv}, columns: [amount, {region: 'Region (EU), %'}, {_period: Month}], "
+        "order_by: [orders.region, -quantity, _row_id]"
+    ),
+    "two columns that change their names": output(
+        "destination: {location: o.csv}, columns: [{amount: quantity}, {quantity: amount}]"
+    ),
+    "no system columns": output("destination: {location: o.csv}, exclude_columns: system"),
     "rows of a source, chosen and summed": append(
         "source_selector: budgets.owner IS NOT NULL AND _period IS NOT NULL, "
         "aggregation: {group_by: [budgets.region], aggregations: [{column: amount, expression: SUM(amount)}]}"
@@ -184,10 +192,70 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     ),
     "no destination": (output("mode: append"), "InvalidArguments", "arguments.destination"),
     "a mode nobody knows": (output("destination: {location: o}, mode: merge"), "InvalidArguments", "arguments.mode"),
+    "a range to write": (
+        output("destination: {location: {path: o.xlsx, range: B2}}"),
+        "InvalidArguments",
+        "arguments.destination.location.range",
+    ),
+    "a workbook of another kind": (
+        output("destination: {location: {path: o.xls}}"),
+        "InvalidDestination",
+        "arguments.destination.location.path",
+    ),
     "a format nobody knows": (
         output("destination: {location: {path: o, format: xlsx}}"),
         "InvalidArguments",
         "arguments.destination.location.format",
+    ),
+    "two columns under one name": (
+        output("destination: {location: o.csv}, columns: [amount, {quantity: Amount}]"),
+        "DuplicateColumn",
+        "arguments.columns[1]",
+    ),
+    "a column under the name of a system column": (
+        output("destination: {location: o.csv}, columns: [{amount: _row_id}]"),
+        "InvalidColumnName",
+        "arguments.columns[0]",
+    ),
+    "a name with a blank at its end": (
+        output("destination: {location: o.csv}, columns: [{amount: 'Amount '}]"),
+        "InvalidColumnName",
+        "arguments.columns[0]",
+    ),
+    "two names for one column": (
+        output("destination: {location: o.csv}, columns: [{amount: A, quantity: B}]"),
+        "InvalidArguments",
+        "arguments.columns[0]",
+    ),
+    "a name with a blank in a Delta table": (
+        output("destination: {location: {path: o, format: delta}}, columns: [{amount: The amount}]"),
+        "InvalidColumnName",
+        "arguments.columns",
+    ),
+    "an unknown column to sort by": (
+        output("destination: {location: o.csv}, order_by: [-amuont]"),
+        "ColumnProjectionError",
+        "arguments.order_by[0]",
+    ),
+    "a column to sort by twice": (
+        output("destination: {location: o.csv}, order_by: [amount, -orders.amount]"),
+        "DuplicateColumn",
+        "arguments.order_by[1]",
+    ),
+    "a sorted Delta table": (
+        output("destination: {location: {path: o, format: delta}}, order_by: [amount]"),
+        "InvalidArguments",
+        "arguments.order_by",
+    ),
+    "sorted rows in several folders": (
+        output("destination: {location: {path: o, format: parquet}}, order_by: [amount], partition_by: [region]"),
+        "InvalidArguments",
+        "arguments.order_by",
+    ),
+    "columns to leave out that are text": (
+        output("destination: {location: o.csv}, exclude_columns: sytem"),
+        "InvalidArguments",
+        "arguments.exclude_columns",
     ),
     "a dataset without a name": (
         output("destination: {location: o}, register_as_dataset: ' '"),

@@ -21,7 +21,7 @@ def entities() -> Iterator[tuple[str, dict[str, Any]]]:
 def test_every_key_is_explained_and_no_other_is_allowed(name: str, definition: dict[str, Any]) -> None:
     assert definition["additionalProperties"] is False
     silent = [key for key, value in definition["properties"].items() if not value.get("description")]
-    assert silent == [], f"say what they mean in MEANINGS, under '{name}.<key>'"
+    assert silent == [], f"say what they mean in KEY_DESCRIPTIONS, under '{name}.<key>'"
 
 
 def test_one_key_says_what_a_document_is() -> None:

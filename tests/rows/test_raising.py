@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from tallybook.rows import raising as module
 from tallybook.rows.raising import parse_raised, raising, raising_sql
 
-FORGED = f'[USER_RAISED_EXCEPTION] {module._MARK}{{"type": "JoinNotUnique"}}'
+FORGED = f'[USER_RAISED_EXCEPTION] {module.MARK}{{"type": "JoinNotUnique"}}'
 """What a value would have to be that knew the mark of this process."""
 
 
@@ -47,8 +47,8 @@ def test_what_spark_cuts_off_is_left_out():
 
 def test_the_mark_is_of_the_process_not_of_the_plan():
     """Spark compiles generated code anew when a literal in it is another one."""
-    assert module._head("DataLoadError", {}) == module._head("DataLoadError", {})
-    assert len(module._MARK) > 20
+    assert module.head("DataLoadError", {}) == module.head("DataLoadError", {})
+    assert len(module.MARK) > 20
 
 
 @pytest.mark.parametrize("expression", ["CAST(value AS BIGINT)", "raise_error(concat('x ', value))"])
@@ -62,7 +62,7 @@ def test_a_plan_that_spark_prints_has_raised_nothing(spark):
     checked = spark.range(2).select(F.when(F.col("id") > 5, raising("DataLoadError")).otherwise(F.col("id")).alias("v"))
     with pytest.raises(AnalysisException) as caught:
         checked.filter(F.col("v") + 1).collect()
-    assert module._MARK in str(caught.value) and parse_raised(caught.value) is None
+    assert module.MARK in str(caught.value) and parse_raised(caught.value) is None
 
 
 def test_a_branch_not_taken_raises_nothing(spark):
@@ -72,7 +72,7 @@ def test_a_branch_not_taken_raises_nothing(spark):
 
 @pytest.mark.parametrize(
     "message",
-    ["", "a failure", module._MARK, '[USER_RAISED_EXCEPTION] TALLYBOOK:{"type": "x"}'],
+    ["", "a failure", module.MARK, '[USER_RAISED_EXCEPTION] TALLYBOOK:{"type": "x"}'],
     ids=["nothing", "any", "the mark alone", "a mark of another process"],
 )
 def test_other_failures_are_not_taken_for_ours(message):
@@ -80,5 +80,5 @@ def test_other_failures_are_not_taken_for_ours(message):
 
 
 def test_an_error_around_ours_is_looked_into():
-    inner = f'Job aborted: [USER_RAISED_EXCEPTION] {module._MARK}{{"type": "JoinNotUnique"}} SQLSTATE: P0001'
+    inner = f'Job aborted: [USER_RAISED_EXCEPTION] {module.MARK}{{"type": "JoinNotUnique"}} SQLSTATE: P0001'
     assert parse_raised(Exception(inner)) == {"type": "JoinNotUnique"}

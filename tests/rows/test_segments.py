@@ -11,11 +11,14 @@ from tallybook.expressions.evaluate import BlindEvaluator, Evaluator
 from tallybook.expressions.parse import parse
 from tallybook.expressions.scope import Scope, ScopeTable
 from tallybook.model.columns import BOOLEAN, INTEGER, STRING, SYSTEM_COLUMNS, decimal
+from tallybook.model.period import GREGORIAN
+from tallybook.model.relative_period import RunPeriod
 from tallybook.rows.segments import Constant, merged, new_segment
 from tallybook.source import SourceText
 
 NOW = datetime(2026, 2, 1, 12, tzinfo=UTC)
-EVALUATOR = Evaluator(NOW, "2026-01")
+JANUARY = RunPeriod(GREGORIAN.period("2026-01"), GREGORIAN)
+EVALUATOR = Evaluator(NOW, JANUARY)
 COLUMNS = {"region": STRING, "amount": decimal(10, 2), "total": decimal(18, 2), "n": INTEGER}
 ROWS = ScopeTable("rows", {**COLUMNS, **SYSTEM_COLUMNS})
 TOTALS = new_segment(20, "sales", "orders", NOW).with_varying({"region": STRING, "total": decimal(18, 2)})
@@ -58,7 +61,7 @@ def test_a_selector_is_decided_where_the_columns_it_reads_are_constant(selector:
 
 
 def test_nothing_is_decided_without_an_evaluator() -> None:
-    assert TOTALS.selects(typed("_operation_seq = 10"), BlindEvaluator(NOW, "2026-01")) is None
+    assert TOTALS.selects(typed("_operation_seq = 10"), BlindEvaluator(NOW, JANUARY)) is None
 
 
 def test_deleted_rows_are_selected_only_if_they_are_asked_for() -> None:

@@ -188,7 +188,7 @@ APPEND = "- {seq: 1, name: a, type: append, arguments: {source: {dataset_id: bud
         (APPEND.replace("budget}", "budget, dataset_version: 5}") % "", "DatasetVersionNotFound", "APPEND_002"),
         (APPEND % "", "ColumnMismatch", "APPEND_003"),
         (APPEND % ", source_selector: 'amount >', aggregation: %s", "ExpressionParseError", "APPEND_004"),
-        (APPEND % ", aggregation: {group_by: [region], aggregations: [{column: amount, expression: MEDIAN(amount)}]}",
+        (APPEND % ", aggregation: {group_by: [region], aggregations: [{column: amount, expression: MODE(amount)}]}",
          "InvalidAggregation", "APPEND_005"),
         (APPEND % ", aggregation: {group_by: [regoin], aggregations: [{column: amount, expression: SUM(amount)}]}",
          "ColumnNotFound", "APPEND_006"),

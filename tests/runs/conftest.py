@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 from tests.kit.commands import Said, Tally
 from tests.kit.workspaces import Books
 from tests.runs.forks import Forks
-from tests.store.conftest import new_database, postgresql  # noqa: F401  # fixtures
 
 from tallybook.cli.main import main
 from tallybook.runs.runner import RunResult
@@ -27,6 +26,7 @@ def tally(capsys: pytest.CaptureFixture[str]) -> Tally:
     """Runs a command in a workspace."""
 
     def run(books: Books, *args: str) -> Said:
+        capsys.readouterr()  # what the test itself made the library log
         code = main([*args, "--workspace", str(books.root)])
         shown = capsys.readouterr()
         return Said(args, code, shown.out, shown.err)

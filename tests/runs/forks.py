@@ -67,7 +67,7 @@ class Forks:
 MOMENTS = {
     "loading": ("before", "tallybook.engine.tables", "read_all"),
     "computing": ("before", "tallybook.operations.output:OutputStep", "rows_to_publish"),
-    "writing": ("after", "tallybook.storage.formats.delta_commit", "stage"),
+    "writing": ("after", "tallybook.storage.formats.delta_changes", "stage"),
     "committing": ("before", "tallybook.storage.formats.delta_commit", "_commit"),
     "committed": ("after", "tallybook.storage.formats.delta_commit", "_commit"),
     "registering": ("before", "tallybook.store.store:Store", "register_dataset"),
@@ -79,9 +79,17 @@ MOMENTS = {
 """When a child dies or stops: before or after something is called."""
 
 
+DATABASE_MOMENTS = {
+    "copied": ("after", "tallybook.storage.formats.database_write_postgresql", "_copy"),
+    "inserted": ("after", "tallybook.storage.formats.database_write_postgresql:PostgreSQLPublishing", "insert"),
+    "committed": ("after", "tallybook.storage.formats.database:Database", "write"),
+}
+"""The same for a run that writes to a database."""
+
+
 def _signal_at(moment: str, number: signal.Signals) -> None:
     """Sends this process a signal at a moment; it goes on from there if it survives."""
-    when, owner, name = MOMENTS[moment]
+    when, owner, name = (MOMENTS | {f"database {key}": at for key, at in DATABASE_MOMENTS.items()})[moment]
     found = resolve_name(owner)
     real = getattr(found, name)
 

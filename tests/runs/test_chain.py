@@ -11,7 +11,7 @@ from tests.kit.workspaces import FEBRUARY, JANUARY, Books, delta_rows
 
 from tallybook.errors import ValidationError
 from tallybook.project.recorded import Changes
-from tallybook.runs.planner import registered_locations
+from tallybook.runs.registered import location_of
 from tallybook.storage.read import read
 
 USER = """\
@@ -41,11 +41,10 @@ project:
 
 @pytest.fixture(scope="module")
 def chain(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[Books]:
-    """January, then February into the same table; the report was activated in between."""
+    """January, then February into the same table."""
     books = Books.at(tmp_path_factory.mktemp("chain"))
     books.open().activate("close")
     books.run(period="2026-01")
-    books.open().activate("report")
     books.run(period="2026-02")
     yield books
 
@@ -53,7 +52,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iter
 def test_every_version_keeps_reading_its_own_rows(chain: Books, spark: SparkSession) -> None:
     with chain.store() as store:
         recorded = store.recorded()
-    located = registered_locations(recorded.registrations)
+    located = {(entry.dataset_id, entry.version): location_of(entry) for entry in recorded.registrations}
     found = {}
     for version, dataset in Changes(recorded).datasets.versions["ledger"].items():
         frame = read(spark, located["ledger", version], dataset.main_table)
@@ -62,15 +61,23 @@ def test_every_version_keeps_reading_its_own_rows(chain: Books, spark: SparkSess
     assert chain.ledger() == FEBRUARY
 
 
-def test_a_pinned_input_stays_and_says_that_there_is_a_newer_one(chain: Books) -> None:
-    result = chain.run("report", "2026-01")
-    assert (chain.root / "texts" / "2026-01.csv").read_text() == "id,double\na,18.00\nb,36.00\n"
+def test_an_input_that_is_not_by_period_stays_and_says_that_there_is_a_newer_one(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    books = Books.at(tmp_path)
+    books.edit("close.yaml", "columns: [id, tier, net, _period]", "columns: [id, tier, net]")
+    books.open().activate("close")
+    books.run(period="2026-01")
+    books.open().activate("report")
+    books.run(period="2026-02")
+    result = books.run("report", "2026-01")
+    assert (tmp_path / "texts" / "2026-01.csv").read_text() == "id,double\na,18.00\nb,36.00\n"
     assert list(result.warnings) == [
         "the input is version 1 of 'ledger', version 2 is registered; `tallybook activate report` pins the newest"
     ]
 
 
-def test_joined_at_one_version_and_appended_at_the_latest(chain: Books) -> None:
+def test_joined_at_one_version_and_appended_at_that_of_the_period(chain: Books) -> None:
     (chain.root / "user.yaml").write_text(USER)
     chain.open().activate("user")
     result = chain.run("user", "2026-01")
@@ -79,7 +86,12 @@ def test_joined_at_one_version_and_appended_at_the_latest(chain: Books) -> None:
         ("ledger", 1),
         ("ledger", 2),
     }
-    assert delta_rows(chain.root / "used.delta", columns=["id", "region"]) == [("a", "EMEA"), ("b", "APAC")]
+    assert delta_rows(chain.root / "used.delta", columns=["id", "region"]) == [
+        ("a", "EMEA"),
+        ("a", None),
+        ("b", "APAC"),
+        ("b", None),
+    ]
 
 
 LOOKING = """\
@@ -114,7 +126,8 @@ def test_a_lookup_into_a_registered_dataset(tmp_path: Path, spark: SparkSession)
     with pytest.raises(ValidationError) as early:
         books.run("shares")
     assert early.value.problem.message == "there is no dataset 'ledger'; lookup 'booked' reads it"
-    assert early.value.problem.hint == "it is registered by `tallybook run close`, once that project is active"
+    hint = "`tallybook run close` registers it; if this project is active, activate that one first"
+    assert early.value.problem.hint == hint
     books.open().activate("close")
     books.run()
     books.open().activate("shares")

@@ -10,7 +10,7 @@ from sqlalchemy.engine import URL
 from tests.kit.workspaces import JANUARY, Books
 from tests.runs.forks import Forks, Job
 
-from tallybook.runs.planner import registered_locations
+from tallybook.model.location import Location
 from tallybook.store.store import Store
 
 PERIODS = [f"2026-{month:02}" for month in range(1, 11)]
@@ -54,12 +54,12 @@ def check_periods(books: Books, forks: Forks, periods: list[str]) -> None:
     """All write to the same table and register the same dataset; each version has the rows of its own run."""
     assert forks.run(*(Job(str(books.root), period) for period in periods)) == ["completed"] * len(periods)
     with books.store() as store:
-        registered = registered_locations(store.registrations())
+        registered = {entry.version: Location.from_json(entry.reads) for entry in store.registrations()}
         made_by = {version: store.registration("ledger", version) for version in range(1, len(periods) + 1)}
         of_run = {run.id: run.period for run in store.runs()}
     assert len(registered) == len(periods)
     for version, made in made_by.items():
         assert made is not None
-        rows = books.ledger(registered["ledger", version].version)
+        rows = books.ledger(registered[version].version)
         assert {row[3] for row in rows} == {of_run[made.run_id]}
     assert {path.name for path in (books.root / "reports").iterdir()} == set(periods)

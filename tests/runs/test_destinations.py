@@ -128,7 +128,7 @@ def test_a_folder_that_holds_other_things_is_refused_before_anything_is_written(
     before = tree(active.root)
     problem = refused(active, "close")
     assert (problem.type, problem.seq) == ("WriteFailed", 50)
-    assert "'.env', '.git/', 'README.txt', 'my-budget-2019.csv', 'y=2025/'" in problem.message
+    assert "'.env', '.git/', 'README.txt', 'my-budget-2019.csv', 'y=2025/thesis.docx'" in problem.message
     with pytest.raises(ProblemError, match="did not write"):
         active.run()
     assert tree(active.root) == before, "the ledger, which comes first, is not written either"

@@ -26,9 +26,9 @@ FILES = {
           periods: [{identifier: 'PERIOD', level: month, start_date: 2026-01-01, end_date: 2026-01-31}]
         """,
     "places.yaml": """\
-        datasource: {id: files, type: csv, name: 'TEXT', options: {path_prefix: 'in PERIOD', null_value: '${env:PATH}'}}
+        datasource: {id: files, type: csv, name: 'TEXT', options: {path_prefix: in, null_value: '${env:PATH}'}}
         ---
-        datasource: {id: lake, type: parquet, options: {path_prefix: 'out PERIOD'}}
+        datasource: {id: lake, type: parquet, options: {path_prefix: out}}
         ---
         resolver:
           id: all
@@ -99,9 +99,9 @@ FILES = {
                 destination: {location: {path: 'reports/{{period}}.csv', format: csv, null_value: 'TEXT'}}
                 columns: [id, tier, literal, total]
         """,
-    "in PERIOD/PERIOD/table PERIOD.csv": "TEXT,${system:java.home}\n${env:PATH},1\nTEXT,7\nb,9\n",
-    "in PERIOD/PERIOD/tiers PERIOD.csv": "${env:PATH},tier\nTEXT,gold\nb,TEXT\n",
-    "in PERIOD/PERIOD/rates.csv": "TEXT,rate\nb,3\nb,10\n",
+    "in/PERIOD/table PERIOD.csv": "TEXT,${system:java.home}\n${env:PATH},1\nTEXT,7\nb,9\n",
+    "in/PERIOD/tiers PERIOD.csv": "${env:PATH},tier\nTEXT,gold\nb,TEXT\n",
+    "in/PERIOD/rates.csv": "TEXT,rate\nb,3\nb,10\n",
 }  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def test_a_run(books: Books) -> None:
     books.open().activate("close")
     run = books.run(period=PERIOD).run
     written = parquet_rows(
-        books.root / f"out {PERIOD}" / f"table {PERIOD}",
+        books.root / "out" / f"table {PERIOD}",
         "id", "amount", "literal", "tier", "rate", "_labels", "_period", "_source_table", "total",
     )  # fmt: skip
     label, table = f"${{env:PATH}} {PERIOD}", f"table {PERIOD}"
@@ -176,13 +176,13 @@ def test_messages(books: Books) -> None:
 
 def test_paths_with_a_colon(books: Books) -> None:
     """Hadoop has no such paths. The message says so, and has the path as it was written."""
-    books.edit("close.yaml", "reports/{{period}}.csv", "reports/${env:PATH}.csv")
+    books.edit("close.yaml", "reports/{{period}}.csv", "reports/a:b.csv")
     with pytest.raises(RunError) as output:
         books.run(period=PERIOD)
     assert (output.value.problem.type, output.value.problem.seq) == ("WriteFailed", 4)
-    assert "${env:PATH}" in output.value.problem.message
-    books.edit("places.yaml", "{{period}}/{{table_name}}.csv", "${env:PATH}.csv")
-    (books.root / f"in {PERIOD}" / "${env:PATH}.csv").write_text("a\n1\n")
+    assert "a:b.csv" in output.value.problem.message
+    books.edit("places.yaml", "{{period}}/{{table_name}}.csv", "a:b.csv")
+    (books.root / "in" / "a:b.csv").write_text("a\n1\n")
     with pytest.raises(RunError) as place:
         books.run(period=PERIOD)
-    assert (place.value.problem.type, "'${env:PATH}.csv'" in place.value.problem.message) == ("DataLoadError", True)
+    assert (place.value.problem.type, "'a:b.csv'" in place.value.problem.message) == ("DataLoadError", True)

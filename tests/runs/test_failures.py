@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from tests.kit.commands import Tally
 from tests.kit.workspaces import JANUARY, Books, delta_rows, parquet_rows
 from tests.rules.kit import rule
 
@@ -267,3 +268,35 @@ def test_a_bug_is_an_internal_error_of_the_operation(active: Books, monkeypatch:
     with active.store() as store:
         run = store.runs(limit=1)[0]
         assert (run.status, run.last_completed_operation) == ("failed", 20)
+
+
+def test_all_bad_values_are_listed_on_the_terminal_and_in_json(books: Books, tally: Tally, spark: object) -> None:
+    (books.root / "data/sales/2026-01.csv").write_text("id,region,amount\na,EMEA,x\nb,APAC,2.345\nc,EMEA,0\n")
+    (books.root / "sales.yaml").write_text(
+        (books.root / "sales.yaml").read_text().replace("region, type: string", "region, type: integer")
+    )
+    (books.root / "close.yaml").write_text(BAD_VALUES)
+    said = tally(books, "run", "close", "--period", "2026-01", "--json")
+    [problem] = said.json["problems"]
+    assert said.code == 1
+    assert problem["message"] == "table 'sales' cannot be read because of 5 values:"
+    assert [(bad["row"], bad["column"], bad["value"]) for bad in problem["bad_values"]] == [
+        (1, "region", "EMEA"),
+        (1, "amount", "x"),
+        (2, "region", "APAC"),
+        (2, "amount", "2.345"),
+        (3, "region", "EMEA"),
+    ]
+    shown = tally(books, "run", "close", "--period", "2026-01").err
+    file = books.root / "data/sales/2026-01.csv"
+    assert f"    {file} row 2: column 'amount' is decimal(10,2) and cannot hold '2.345'\n" in shown
+
+
+BAD_VALUES = """
+project:
+  id: close
+  name: Close
+  input_dataset_id: sales
+  operations:
+    - {seq: 1, name: All, type: output, arguments: {destination: {location: out.csv}}}
+"""

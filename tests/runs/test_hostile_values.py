@@ -49,9 +49,9 @@ def test_what_a_run_shows_commands_no_terminal(hostile: Books, capsys: pytest.Ca
 
     assert printable(HOSTILE) in shown("plan", "close", "--period", "2026-01")
     ran = shown("run", "close", "--period", "2026-01", "--show", "5")
-    cells = [line for line in ran.split("\n") if line.startswith(f"  {printable(HOSTILE)}")]
+    cells = [line for line in ran.split("\n") if line.startswith(f'  "{printable(HOSTILE)}"')]
     assert len(cells) == 2 and all("  9.00" in line for line in cells)
-    run = ran.split()[1].rstrip(":")
+    run = ran.partition("\n  run ")[2].split()[0]
     assert printable(HOSTILE) in shown("runs", run)
     shown("runs")
     (hostile.root / "data" / "sales" / "2026-01.csv").write_text(f"id,region,amount\n{HOSTILE}2,EMEA,10\n")

@@ -39,7 +39,10 @@ def test_a_month_is_not_appended_twice_by_mistake(appending: Books, capsys: pyte
     ledger = appending.root / "warehouse" / "ledger"
     assert problem.type == "AlreadyAppended"
     assert problem.message == f"run {first.id} (completed) has appended 2 rows to delta {ledger} for 2026-01"
-    assert problem.hint == "`tallybook run close --period 2026-01 --again` appends once more"
+    assert problem.hint == (
+        "`tallybook run close --period 2026-01 --again` appends once more; with `mode: replace_period` an output to "
+        "Delta or a database replaces the rows of the period instead"
+    )
     assert appending.open().refusal("close", "2026-01") == problem
     assert appending.ledger() == JANUARY
     assert appending.run(period="2026-02").run.status == "completed", "another month is another append"

@@ -58,7 +58,7 @@ def told(problem: Problem) -> tuple[str, str]:
         (HEAD + "  data: {sales: {sales: {file: x.xlsx}}}\n", "InvalidArguments", "x.xlsx"),
         (rows("id: A, amuont: 1"), "ColumnNotFound", "amuont"),
         (rows("id: A, amount: much"), "TypeMismatch", "much"),
-        (rows('id: A, amount: "1"'), "TypeMismatch", '"1"'),
+        (rows('id: A, pieces: "1"'), "TypeMismatch", '"1"'),
         (rows("id: A, amount: 1.005"), "TypeMismatch", "1.005"),
         (rows("id: A, amount: 100000000"), "TypeMismatch", "100000000"),
         (rows("id: A, pieces: 1.5"), "TypeMismatch", "1.5"),
@@ -85,6 +85,29 @@ def test_a_mistake_is_told_at_its_place(tmp_path: Path, scenario: str, type: str
     found = [told(problem) for problem in problems(tmp_path, scenario)]
     assert [each[0] for each in found] == [type]
     assert found[0][1].startswith(at)
+
+
+COMPARE = """scenario:
+  name: One
+  project:
+    id: own
+    name: Own
+    input_dataset_id: sales
+    operations:
+      - {seq: 1, name: Add, type: append, arguments: {source: {dataset_id: returns, period: prior}}}
+  period: 2026-01
+  datasets:
+    - {id: returns, name: R, main_table: {name: returns, temporal_mode: period, columns: [{name: id, type: string}]}}
+  data: {sales: {sales: []}, returns: {returns: [{id: A}, {id: B, _period: 2025-12}, {id: C, _period: 2024-01}]}}
+  expect: {row_count: 1}
+"""
+
+
+def test_a_row_that_no_source_reads_needs_a_period(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, COMPARE)
+    assert problem.message.startswith("the project reads 'returns' for 2025-12, but a row without `_period` belongs")
+    assert told(problem)[1].startswith("{id: A}") and problem.hint == "add `_period: 2025-12`"
+    assert problems(tmp_path, COMPARE.replace("{id: A}", "{id: A, _period: 2026-01}")) == []
 
 
 @pytest.mark.parametrize(
@@ -123,6 +146,22 @@ def test_that_nothing_comes_out_is_an_expectation(tmp_path: Path, expect: str) -
 def test_a_name_that_is_nearly_right_is_suggested(tmp_path: Path) -> None:
     (problem,) = problems(tmp_path, HEAD.replace("close", "clsoe") + "  data: {}\n")
     assert problem.hint == "did you mean 'close'?"
+
+
+def test_a_column_that_an_output_renames_is_suggested_by_its_new_name(tmp_path: Path) -> None:
+    output = """
+      - seq: 2
+        name: Out
+        type: output
+        arguments: {destination: {location: {path: out.xlsx}}, columns: [{id: "Order, id"}, {amount: Amount}]}
+"""
+    own = (
+        INLINE.replace("expression: missing + 1", "expression: amount + 1")
+        .rstrip("\n")
+        .replace("\n  period:", output.rstrip("\n") + "\n  period:")
+    )
+    found = problems(tmp_path, own + "\n  expect: {rows: [{id: A, other: 1}]}\n")
+    assert [problem.hint for problem in found] == ["the output writes it as 'Order, id'", "one of: Amount, 'Order, id'"]
 
 
 def test_every_mistake_of_a_scenario_is_told(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from tallybook.scenarios.report import failure_text
 from tallybook.scenarios.suite import judge
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+MINIMUM = {"orders": 6, "month_close": 15, "allocation": 9, "exposure": 9}
+"""By example, how many scenarios it has at least."""
 
 
 @cache
@@ -25,7 +27,7 @@ def scenarios(example: str) -> list[Case]:
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, id=case.name) for example in ("orders", "month_close") for case in scenarios(example)],
+    [pytest.param(case, id=case.name) for example in MINIMUM for case in scenarios(example)],
 )
 def test_a_scenario_holds(case: Case, engine: LocalEngine) -> None:
     outcome = judge(case, engine)
@@ -33,5 +35,5 @@ def test_a_scenario_holds(case: Case, engine: LocalEngine) -> None:
 
 
 def test_there_are_enough_of_them() -> None:
-    assert len(scenarios("orders")) >= 6
-    assert len(scenarios("month_close")) >= 15
+    assert sorted(MINIMUM) == sorted(path.parent.name for path in EXAMPLES.glob("*/tallybook.yaml"))
+    assert [example for example, least in MINIMUM.items() if len(scenarios(example)) < least] == []

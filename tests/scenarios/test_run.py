@@ -327,3 +327,139 @@ def test_nothing_is_written(tmp_path: Path, engine: LocalEngine) -> None:
     before = sorted(tmp_path.rglob("*"))
     assert [outcome.status for outcome in judge_all(found * 3, engine, threads=2)] == ["passed"] * 3
     assert sorted(tmp_path.rglob("*")) == before
+
+
+PARAMETERS = """scenario:
+  name: One
+  project:
+    id: own
+    name: Own
+    input_dataset_id: sales
+    parameters: {limit: {type: 'decimal(10,2)'}, day: {type: date, default: 2026-01-31}}
+    operations:
+      - {seq: 1, name: Drop, type: delete, selector: amount < params.limit}
+      - {seq: 2, name: Day, type: update, arguments: {assignments: [{column: day, expression: params.day}]}}
+  period: 2026-01
+  GIVEN
+  data: {sales: {sales: [{id: A, amount: 10}, {id: B, amount: 7.5}]}}
+  expect: {rows: [{id: A, day: 2026-01-31}]}
+"""
+
+
+def test_a_scenario_sets_parameters(judged: Judge) -> None:
+    outcome = judged(PARAMETERS.replace("GIVEN", "parameters: {limit: 8}"))
+    assert (outcome.status, outcome.problems, outcome.differences) == ("passed", (), ())
+
+
+@pytest.mark.parametrize(
+    ("given", "type", "path"),
+    [
+        ("parameters: {limit: many}", "TypeMismatch", "scenario.parameters.limit"),
+        ("parameters: {limit: 8, limt: 8}", "ColumnNotFound", "scenario.parameters.limt"),
+        ("as_of: 2026-01-31", "InvalidArguments", "scenario.parameters.limit"),
+    ],
+)
+def test_wrong_parameters_are_problems_of_the_scenario(judged: Judge, given: str, type: str, path: str) -> None:
+    outcome = judged(PARAMETERS.replace("GIVEN", given))
+    assert [(problem.type, problem.path) for problem in outcome.problems] == [(type, path)]
+    assert outcome.problems[0].place is not None
+
+
+CHECKED = """scenario:
+  name: One
+  project:
+    id: own
+    name: Own
+    input_dataset_id: sales
+    INPUT
+    operations:
+      - {seq: 1, name: Positive, type: check, arguments: {assert: amount > 0, on_failure: warn}}
+      - {seq: 2, name: Known, type: check, arguments: {group_by: [paid], assert: SUM(amount) > 5}}
+  period: 2026-01
+  data: {sales: {sales: [{id: A, amount: 10}, {id: B, amount: -1}]}}
+  expect: EXPECTED
+"""
+
+
+@pytest.mark.parametrize(
+    ("expected", "status", "said"),
+    [
+        ("{checks: {1: {failed: 1}, 2: {tested: 1, failed: 0}}}", "passed", []),
+        ("{row_count: 2, checks: {1: {tested: 2}}}", "passed", []),
+        (
+            "{checks: {1: {tested: 3, failed: 0}}}",
+            "failed",
+            [
+                "check 1 'Positive': 2 tested, but the scenario expects 3",
+                "check 1 'Positive': 1 failed, but the scenario expects 0: id = B, amount = -1",
+            ],
+        ),
+        (
+            "{error: {type: CheckFailed, seq: 2}}",
+            "failed",
+            ["the scenario expects CheckFailed in operation 2, but nothing failed"],
+        ),
+    ],
+)
+def test_a_scenario_expects_what_checks_find(judged: Judge, expected: str, status: str, said: list[str]) -> None:
+    outcome = judged(CHECKED.replace("EXPECTED", expected).replace("    INPUT\n", ""))
+    assert (outcome.status, [difference.message for difference in outcome.differences]) == (status, said)
+
+
+def test_a_scenario_expects_a_check_to_fail(judged: Judge) -> None:
+    scenario = CHECKED.replace("EXPECTED", "{error: {type: CheckFailed, seq: 2}}").replace("    INPUT\n", "")
+    assert judged(scenario.replace("SUM(amount) > 5", "SUM(amount) > 50")).status == "passed"
+
+
+def test_a_scenario_expects_too_few_rows(judged: Judge) -> None:
+    scenario = CHECKED.replace("EXPECTED", "{error: {type: CheckFailed}}").replace("INPUT", "input: {min_rows: 3}")
+    assert judged(scenario).status == "passed"
+    assert judged(scenario.replace("min_rows: 3", "min_rows: 2")).status == "failed"
+
+
+@pytest.mark.parametrize("expected", ["{checks: {3: {failed: 0}}}", "{checks: {1: {}}}"])
+def test_an_expectation_of_no_check_is_a_problem(judged: Judge, expected: str) -> None:
+    outcome = judged(CHECKED.replace("EXPECTED", expected).replace("    INPUT\n", ""))
+    assert (outcome.status, outcome.problems[0].type) == ("error", "InvalidArguments")
+
+
+def test_rows_of_other_periods_are_given_with_their_period(judged: Judge) -> None:
+    project = """scenario:
+  name: One
+  project:
+    id: own
+    name: Own
+    input_dataset_id: sales
+    operations:
+      - seq: 1
+        name: Compare
+        type: update
+        arguments:
+          joins:
+            - {alias: before, dataset_id: sales, period: prior, on: sales.id = before.id}
+            - alias: so_far
+              dataset_id: sales
+              period: year_to_date
+              aggregation: {group_by: [id], aggregations: [{column: total, expression: SUM(amount)}]}
+              on: sales.id = so_far.id
+            - {alias: r, dataset_id: rates, as_of: day, on: r.code = sales.id}
+          assignments:
+            - {column: before, expression: before.amount}
+            - {column: so_far, expression: so_far.total}
+            - {column: rate, expression: r.rate}
+  period: 2026-03
+"""
+    given = """  data:
+    sales:
+      sales:
+        - {id: A, amount: 4, day: 2026-03-31}
+        - {id: A, amount: 2, _period: 2026-02}
+        - {id: A, amount: 1, _period: 2026-01}
+        - {id: A, amount: 9, _period: 2025-12}
+    rates:
+      rates:
+        - {code: A, rate: 1, _valid_from: 2026-03-01, _valid_to: 2026-03-31}
+        - {code: A, rate: 2, _valid_from: 2026-03-31}
+"""
+    outcome = judged(project + given + expect("rows: [{amount: 4, before: 2, so_far: 7, rate: 2}]"))
+    assert (outcome.status, outcome.problems, outcome.differences) == ("passed", (), ())

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallybook.model.columns import ColumnType
+from tallybook.model.written import number_text, plain, show
 from tallybook.project.yaml import load_documents
-from tallybook.scenarios.values import number_text, plain, read_value, same, show
+from tallybook.scenarios.values import read_value, same
 
 
 def yaml(text: str) -> Any:
@@ -31,6 +32,8 @@ def yaml(text: str) -> Any:
         ("9223372036854775807", "integer", 2**63 - 1),
         ("1.50", "decimal(4,2)", Decimal("1.5")),
         ("1e2", "decimal(3,0)", Decimal(100)),
+        ("'12.30'", "decimal(4,2)", Decimal("12.3")),
+        ('"-0.10"', "decimal(4,2)", Decimal("-0.1")),
         ("99.990", "decimal(4,2)", Decimal("99.99")),
         ("false", "boolean", False),
         ("2026-01-31", "date", date(2026, 1, 31)),
@@ -48,7 +51,13 @@ def test_a_cell_is_read_as_its_column_says(text: str, type: str, value: object) 
     [
         ("9223372036854775808", "integer"),
         ("true", "integer"),
-        ("'1'", "decimal"),
+        ("'1'", "integer"),
+        ("'1,5'", "decimal"),
+        ("'1e2'", "decimal"),
+        ("''", "decimal"),
+        ("' 1'", "decimal"),
+        ("'٣'", "decimal"),
+        ("'100'", "decimal(4,2)"),
         ("100", "decimal(4,2)"),
         ("0.001", "decimal(4,2)"),
         ("1", "boolean"),

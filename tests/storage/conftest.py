@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.storage.databases import at, lite, server, url  # noqa: F401  # fixtures
 
 from tallybook.errors import Problem, RunError
 from tallybook.model.columns import ColumnDef, ColumnType
 from tallybook.model.dataset import Table
-from tallybook.model.datasource import FileOptions, FileSource
+from tallybook.model.datasource import FileOptions, FileSource, FormatOptions
 from tallybook.model.location import Location
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import parse_raised
@@ -24,7 +25,7 @@ def locate():
     name."""
 
     def make(format, target, **fields):
-        options = {key: fields.pop(key) for key in ("delimiter", "has_header", "null_value") if key in fields}
+        options = {key: fields.pop(key) for key in FormatOptions.model_fields if key in fields}
         source = FileSource(id="files", type=format, options=FileOptions(path_prefix="/", **options))
         return Location(source, str(target), **fields)
 
@@ -91,9 +92,9 @@ def refused(spark, rows):
 def save(spark, run_id):
     """`save(rows, location, mode="append", run="run-2")`: writes rows as an output of a run."""
 
-    def write_rows(rows, location, mode="overwrite", run="run-1", seq=5, schema="id bigint") -> Written:
+    def write_rows(rows, location, mode="overwrite", run="run-1", seq=5, schema="id bigint", **options) -> Written:
         frame = spark.createDataFrame(rows, schema)
-        return write(spark, frame, location, mode=mode, run_id=run_id(run), seq=seq)
+        return write(spark, frame, location, mode=mode, run_id=run_id(run), seq=seq, **options)
 
     return write_rows
 

@@ -109,11 +109,41 @@ def test_bad_values_are_named_with_file_and_row(refused, locate, table, text):
     file = text("a.csv", "id,amount", '1,"1,000"', "2,5.00", "3,1.234", *(f"{n},x{n}" for n in range(4, 9)))
     problem = refused(locate("csv", file), table(id="integer", amount="decimal(10,2)"))
     assert problem.type == "DataLoadError"
-    assert "'amount'" in problem.message
-    assert [f"{file} row {row}: '{value}'" in problem.message for row, value in ((1, "1,000"), (3, "1.234"))]
-    assert problem.message.count(str(file)) == 5
-    assert "x7" not in problem.message
+    assert problem.message == "column 'amount' of table 'orders' is decimal(10,2) and cannot hold 7 values:"
+    assert [(value.row, value.value) for value in problem.bad_values] == [
+        (1, "1,000"),
+        (3, "1.234"),
+        *((n, f"x{n}") for n in range(4, 9)),
+    ]
+    assert f"\n    {file} row 3: column 'amount' is decimal(10,2) and cannot hold '1.234'\n" in str(problem)
     assert "2 after" in problem.hint
+
+
+def test_bad_values_of_all_columns_and_files_are_named_at_once(refused, locate, table, text):
+    one = text("in/a.csv", "id,amount,day", "1,x,2026-01-01", "y,2,2026-02-30", "3,3,2026-01-01")
+    two = text("in/b.csv", "day,id,amount", "2026-01-01,4,z", "2026-01-01,5")
+    orders = table(id="integer", amount="decimal(10,2)", day="date")
+    problem = refused(locate("csv", one.parent), orders)
+    assert problem.message == "table 'orders' cannot be read because of 5 values and rows:"
+    assert [(value.where, value.column, value.value) for value in problem.bad_values] == [
+        (f"{one} row 1", "amount", "x"),
+        (f"{one} row 2", "id", "y"),
+        (f"{one} row 2", "day", "2026-02-30"),
+        (f"{two} row 1", "amount", "z"),
+        (f"{two} row 2", None, "2026-01-01,5"),
+    ]
+    few = text("c.csv", "id,amount,day", "1,x,2026-01-01")
+    assert refused(locate("csv", few), orders).message == (
+        f"column 'amount' of table 'orders' is decimal(10,2) and cannot hold {few} row 1: 'x'"
+    )
+
+
+def test_a_hundred_bad_values_are_enough(refused, locate, table, text):
+    file = text("a.csv", "a,b", *(f"x{n},{'y' if n > 150 else 1}" for n in range(200)))
+    columns = {"a": "integer", "b": "integer"}
+    problem = refused(locate("csv", file), table(**columns))
+    assert problem.message.endswith("cannot hold more than 100 values; the first 100 are:")
+    assert [value.value for value in problem.bad_values] == [f"x{n}" for n in range(100)]
 
 
 def test_null_where_none_may_be(refused, locate, table, text):

@@ -13,7 +13,7 @@ from tests.storage.kit import refusal
 
 from tallybook.model.datasource import FileOptions, FileSource
 from tallybook.model.location import Location
-from tallybook.storage.formats import delta_commit
+from tallybook.storage.formats import delta_changes, delta_commit
 from tallybook.storage.formats.delta_log import ADDED_ROWS
 
 SCHEMA = "id bigint, amount decimal(18,6), note string, day date, at timestamp, paid boolean"
@@ -81,14 +81,14 @@ def test_files_of_an_attempt_that_died_are_never_seen(monkeypatch, save, rows, l
 def test_another_commit_in_between(monkeypatch, save, rows, locate, table, tmp_path, mode):
     location = locate("delta", tmp_path / "t")
     save([(1,)], location)
-    real, others = delta_commit.stage, [2]
+    real, others = delta_changes.stage, [2]
 
-    def stage(*arguments):
-        parts = real(*arguments)
+    def stage(*arguments, **options):
+        parts = real(*arguments, **options)
         write_deltalake(tmp_path / "t", pa.table({"id": others}), mode="append")
         return parts
 
-    monkeypatch.setattr(delta_commit, "stage", stage)
+    monkeypatch.setattr(delta_changes, "stage", stage)
     assert save([(3,)], location, mode=mode, run="run-2").version == 2
     expected = [(3,)] if mode == "overwrite" else [(1,), (2,), (3,)]
     assert sorted(rows(location, table(id="integer"))) == expected
@@ -96,20 +96,20 @@ def test_another_commit_in_between(monkeypatch, save, rows, locate, table, tmp_p
 
 def test_another_run_creates_the_table_in_between(monkeypatch, save, rows, locate, table, tmp_path):
     location = locate("delta", tmp_path / "t")
-    real = delta_commit.stage
+    real = delta_changes.stage
 
-    def stage(*arguments):
+    def stage(*arguments, **options):
         write_deltalake(tmp_path / "t", pa.table({"id": [1]}))
-        return real(*arguments)
+        return real(*arguments, **options)
 
-    monkeypatch.setattr(delta_commit, "stage", stage)
+    monkeypatch.setattr(delta_changes, "stage", stage)
     assert "already exists" in refusal(save, [(2,)], location, mode="error")
     assert rows(location, table(id="integer")) == [(1,)]
 
 
 def test_tables_with_needs_of_their_own_are_refused(save, locate, tmp_path):
     write_deltalake(tmp_path / "t", pa.table({"id": [1], "region": ["a"]}), partition_by=["region"])
-    assert "partitions by region" in refusal(save, [(1,)], locate("delta", tmp_path / "t"))
+    assert "is partitioned by region" in refusal(save, [(1,)], locate("delta", tmp_path / "t"))
     DeltaTable.create(
         tmp_path / "u", pa.schema([("id", pa.int64())]), configuration={"delta.enableChangeDataFeed": "true"}
     )
@@ -142,7 +142,7 @@ def test_names_the_log_would_not_be_found_by_are_refused_before_anything_is_writ
 
 
 def committed_by(path: Path, run_id: str, seq: int = 5) -> None:
-    facts = {delta_commit._RUN: run_id, delta_commit._OPERATION: seq, ADDED_ROWS: 1}
+    facts = {delta_changes.RUN: run_id, delta_changes.OPERATION: seq, ADDED_ROWS: 1}
     properties = CommitProperties(custom_metadata=facts, app_transactions=[Transaction(run_id, seq)])
     write_deltalake(path, pa.table({"id": [run_id]}), mode="overwrite", commit_properties=properties)
 

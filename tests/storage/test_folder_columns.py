@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -64,3 +65,23 @@ def test_nobody_minds_a_column_that_nobody_declares(lake, rows, table):
 def test_names_that_differ_only_in_case(lake, refused, table):
     location = lake({"Month=01": {"id": [1], "month": [1]}})
     assert refused(location, table(id="integer", month="integer")).type == "SchemaMismatch"
+
+
+def test_folders_that_the_location_names_are_columns(lake, rows, refused, table, tmp_path):
+    whole = lake({f"year=2026/month={month}": {"id": [int(month)]} for month in ("01", "02")})
+    january = replace(whole, target=f"{whole.target}/year=2026/month=01", period="2026-01")
+    assert rows(january, table(id="integer", year="integer", month="string")) == [(1, 2026, "01")]
+    year = replace(whole, target=f"{whole.target}/year=2026")
+    assert sorted(rows(year, table(month="integer", year="integer"))) == [(1, 2026), (2, 2026)]
+    files = replace(whole, target=f"{whole.target}/year=2026/month=*/a.*")
+    assert sorted(rows(files, table(id="integer", year="integer"))) == [(1, 2026), (2, 2026)]
+    assert refused(files, table(month="string")).message.endswith("has no column 'month' of table 'orders'")
+    assert "row 1: '2026'" in refused(january, table(year="boolean")).message
+
+
+def test_a_folder_that_the_location_names_does_not_replace_a_column_or_the_period(lake, rows, table):
+    whole = lake({"date=20260131/month=01": {"id": [1], "date": [dt.date(2026, 1, 31)]}})
+    january = replace(whole, target=f"{whole.target}/date=20260131/month=01", period="2026-01")
+    assert rows(january, table(id="integer", date="date")) == [(1, dt.date(2026, 1, 31))]
+    by_period = table("period", id="integer").model_copy(update={"period_column": "month"})
+    assert rows(january, by_period) == [(1, "2026-01")]

@@ -23,8 +23,6 @@ from tallybook.storage.formats import FORMATS, Ability, Format, format_of
 from tallybook.storage.formats.base import register
 from tallybook.storage.inputs import are_small, current_version, fingerprint, local_size
 from tallybook.storage.output import Output
-from tallybook.storage.read import read
-from tallybook.storage.write import check_destination
 
 SOURCES = [
     *(FileSource(id="files", type=type, options=FileOptions(path_prefix="/data")) for type in FILE_FORMATS),
@@ -40,10 +38,11 @@ USES = {
         "written_by": lambda format, at: format.written_by(at, OUTPUT),
         "has_written": lambda format, at: format.has_written(at, OUTPUT),
     },
+    Ability.REPLACE_PERIOD: {},
     Ability.FINGERPRINT: {"fingerprint": lambda format, at: format.fingerprint(None, at)},
     Ability.VERSIONS: {"current_version": lambda format, at: format.current_version(at)},
 }
-"""The methods of each ability, and a call of each."""
+"""The methods of each ability, and a call of each. `replace_period` is a mode of `write`."""
 
 by_type = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.type)
 
@@ -61,8 +60,19 @@ def test_a_format_is_registered_once():
 
 
 @by_type
-def test_the_datasource_says_whether_its_format_keeps_versions(source):
-    assert source.keeps_versions == (Ability.VERSIONS in FORMATS[source.type].can)
+def test_the_datasource_says_what_its_format_can_do(source):
+    abilities = FORMATS[source.type].can
+    assert source.keeps_versions == (Ability.VERSIONS in abilities)
+    assert source.replaces_periods == (Ability.REPLACE_PERIOD in abilities)
+
+
+@by_type
+def test_a_format_that_cannot_replace_a_period_refuses_it(source):
+    format = FORMATS[source.type]
+    if Ability.REPLACE_PERIOD not in format.can:
+        with pytest.raises(RunError) as caught:
+            format.require(Ability.REPLACE_PERIOD, Location(source, "orders"))
+        assert "cannot replace the rows of one period in one step" in caught.value.problem.message
 
 
 @by_type
@@ -79,30 +89,8 @@ def test_a_format_has_the_methods_of_an_ability_or_refuses_them(source, ability)
             assert f"'{source.id}' is of type {source.type}, which {ability.value.message}" in str(caught.value)
 
 
-@pytest.mark.parametrize("source", SOURCES[-2:], ids=lambda source: source.type)
-def test_tables_cannot_be_written(source):
-    with pytest.raises(RunError) as caught:
-        check_destination(Location(source, "orders"), mode="overwrite", run_id="run", seq=1)
-    problem = caught.value.problem
-    assert problem.type == "WriteFailed"
-    assert problem.message == f"datasource '{source.id}' is of type {source.type}, which cannot be written yet"
-    assert problem.hint == "write to a datasource of type delta; Spark and databases can read it from there"
-
-
-def test_a_database_cannot_be_read(table):
-    with pytest.raises(RunError) as caught:
-        read(None, Location(SOURCES[-1], "orders"), table(id="integer"))
-    problem = caught.value.problem
-    assert (problem.type, problem.message) == (
-        "DataLoadError",
-        "datasource 'books' is of type database, which cannot be read yet",
-    )
-    assert problem.hint == "use files, a Delta table or a spark_catalog table"
-
-
-@pytest.mark.parametrize("source", SOURCES[-2:], ids=lambda source: source.type)
-def test_what_a_snapshot_records_of_tables(source):
-    location = Location(source, "orders")
+def test_what_a_snapshot_records_of_catalog_tables():
+    location = Location(SOURCES[-2], "orders")
     assert (fingerprint(None, location), local_size(location), current_version(location)) == ([], None, None)
     assert list(format_of(location).areas_read(location)) == []
 

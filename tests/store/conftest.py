@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -13,52 +10,12 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL
 from tests.store.kit import record
 
 from tallybook.model.run import DatasetUse, Run, Snapshot
 from tallybook.store.store import Store
 from tallybook.store.tables import metadata
-
-UNPRIVILEGED = "nobody"
-"""PostgreSQL refuses to be run by root; then its processes belong to this user, which every system has."""
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[URL]:
-    """A PostgreSQL server of its own, on a socket in a temporary folder, gone when the tests are."""
-    with warnings.catch_warnings(action="ignore"):
-        from pgserver import _commands as commands
-
-    user: dict[str, Any] = {"user": UNPRIVILEGED, "extra_groups": []} if os.geteuid() == 0 else {}
-    folder = Path(tempfile.mkdtemp(prefix="pg"))
-    if user:
-        shutil.chown(folder, UNPRIVILEGED)
-    data = folder / "data"
-    commands.initdb(["--auth=trust", "--encoding=utf8", "-U", "postgres"], pgdata=data, cwd=folder, **user)
-    options = f'-h "" -k {folder} -c fsync=off'
-    commands.pg_ctl(["-w", "-o", options, "-l", str(folder / "log"), "start"], pgdata=data, cwd=folder, **user)
-    try:
-        yield make_url(f"postgresql+psycopg://postgres@/postgres?host={folder}")
-    finally:
-        commands.pg_ctl(["-w", "-m", "immediate", "stop"], pgdata=data, cwd=folder, **user)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture(scope="session")
-def new_database(postgresql: URL) -> Callable[[], URL]:
-    """Makes an empty PostgreSQL database."""
-    count = iter(range(1000))
-
-    def make() -> URL:
-        name = f"empty_{next(count)}"
-        engine = sa.create_engine(postgresql, isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name}")
-        engine.dispose()
-        return postgresql.set(database=name)
-
-    return make
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import pytest
 from tests.store.kit import mark_conflict, record, record_all
 
 from tallybook.errors import RunError, StoreError
+from tallybook.model.nested_period import NestedPeriod
+from tallybook.model.period import GREGORIAN, Calendar, ListedPeriod, PeriodStatus
 from tallybook.model.state import ColumnChange, Conflict, ProjectStatus
 from tallybook.store.store import Store
 
@@ -175,6 +178,43 @@ def test_periods_go_one_way(store: Store) -> None:
 
 
 def test_a_calendar_says_how_a_period_begins(store: Store) -> None:
-    assert store.period_status("fiscal", "P1", "closed") == "closed"
-    assert store.set_period_status("fiscal", "P1", "locked", "closed") == "locked"
-    assert store.period_status("fiscal", "P1", "closed") == "locked"
+    listed = ListedPeriod(
+        identifier="P1", level="month", start_date=date(2026, 1, 1), end_date=date(2026, 1, 31), status="closed"
+    )
+    first = NestedPeriod.of(Calendar(id="fiscal", periods=(listed,)), "P1")
+    assert store.period_status("fiscal", "P1", first) == "closed"
+    assert store.set_period_status("fiscal", "P1", "locked", first) == "locked"
+    assert store.period_status("fiscal", "P1", first) == "locked"
+
+
+def test_a_period_has_at_least_the_status_of_those_around_it(store: Store) -> None:
+    def status(identifier: str) -> str:
+        return store.period_status("gregorian", identifier, NestedPeriod.of(GREGORIAN, identifier))
+
+    def change(identifier: str, to: PeriodStatus) -> str:
+        return store.set_period_status("gregorian", identifier, to, NestedPeriod.of(GREGORIAN, identifier))
+
+    change("2026-01", "closed")
+    assert [status(name) for name in ("2026-01", "2026-01-31")] == ["closed", "closed"]
+    assert [status(name) for name in ("2026-02", "2026-Q1")] == ["open", "open"]
+    change("2026-Q1", "closed")
+    assert [status(name) for name in ("2026-02", "2026-04", "2026")] == ["closed", "open", "open"]
+    with pytest.raises(StoreError, match="period 2026-03 is closed and cannot become closed"):
+        change("2026-03", "closed")
+    assert change("2026-03", "locked") == "locked"
+    assert status("2026-Q1") == "closed" and change("2026-Q1", "locked") == "locked"
+    assert [status(name) for name in ("2026-02", "2026-02-01", "2026-04")] == ["locked", "locked", "open"]
+    runs = NestedPeriod.of(GREGORIAN, "2026").status_for_runs(store.period_statuses("gregorian"))
+    assert runs[0] == "locked" and runs[1] in ("2026-Q1", "2026-03")
+
+
+@pytest.mark.parametrize("closing", ["2026-02", "2026-Q1", "2026"])
+def test_a_period_does_not_close_while_a_run_around_or_inside_it_is_active(
+    store: Store, project: Callable[[str], None], closing: str
+) -> None:
+    project("active")
+    store.create_run("close", 1, "2026-Q1", calendar_id="gregorian", as_of=date(2026, 1, 1))
+    with pytest.raises(RunError, match=f"period {closing} cannot become closed while run"):
+        store.set_period_status("gregorian", closing, "closed", NestedPeriod.of(GREGORIAN, closing))
+    april = NestedPeriod.of(GREGORIAN, "2026-04")
+    assert store.set_period_status("gregorian", "2026-04", "closed", april) == "closed"

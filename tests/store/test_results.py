@@ -82,7 +82,7 @@ def test_a_project_that_changed_its_status_stops_the_run(store: Store, started: 
 
 def test_a_draft_writes_to_its_sandbox_until_it_is_activated(store: Store, new_run: NewRun) -> None:
     store.redraft("close")
-    draft = new_run()
+    draft = new_run(sandbox=True)
     store.check_may_write(draft)
     store.activate("close", 1, 1)
     assert "is active now and was draft" in refused(store, draft)

@@ -13,6 +13,8 @@ from sqlalchemy.exc import DBAPIError
 from tests.store.kit import record
 
 from tallybook.errors import Problem, RunError, StoreError
+from tallybook.model.nested_period import NestedPeriod
+from tallybook.model.period import GREGORIAN
 from tallybook.model.run import OperationResult, OutputResult, Run, Snapshot
 from tallybook.store.runs import _next_epoch_ms
 from tallybook.store.store import Store
@@ -68,7 +70,9 @@ def test_the_database_itself_allows_one_active_run(store: Store, new_run: NewRun
 def test_a_draft_runs_into_the_sandbox(store: Store, new_run: NewRun) -> None:
     assert new_run("2026-01", sandbox=True).sandbox
     store.redraft("close")
-    assert new_run("2026-02").sandbox
+    assert new_run("2026-02", sandbox=True).project_status == "draft"
+    with pytest.raises(RunError, match="has changed since its version 1 was activated"):
+        new_run("2026-03")  # it was active, so an edit must not move its runs to the sandbox
 
 
 def test_what_does_not_run(store: Store, new_run: NewRun, project_body: Body) -> None:
@@ -79,7 +83,8 @@ def test_what_does_not_run(store: Store, new_run: NewRun, project_body: Body) ->
 
     store.set_period_status("gregorian", "2026-01", "closed")
     assert refused() == "PeriodNotOpen"
-    assert refused(period="2026-02", initial_period_status="closed") == "PeriodNotOpen"
+    quarter = NestedPeriod.of(GREGORIAN, "2026-Q1")
+    assert refused(period="2026-Q1", nested=quarter) == "PeriodNotOpen", "a month inside it is closed"
     reopened = new_run(reopen_reason="late invoice")
     assert reopened.reopen_reason == "late invoice"
     store.cancel_run(reopened)

@@ -154,7 +154,7 @@ def close_february(root: str) -> Store:
 
 
 def test_a_store_that_cannot_be_made(tmp_path: Path) -> None:
-    with read_only(tmp_path), pytest.raises(StoreError, match=r"store\.sqlite3 cannot be made: "):
+    with read_only(tmp_path), pytest.raises(StoreError, match=r"store\.sqlite3 cannot be created: "):
         Store.open(store_url(None, tmp_path, {}))
 
 

@@ -143,7 +143,7 @@ def test_a_store_of_a_newer_version_is_refused(fresh_url: Callable[[], URL]) -> 
             connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
         try:
             for attempt in (lambda: Store.open(store.url), store.upgrade):
-                with pytest.raises(StoreError, match="made by a newer version of tallybook"):
+                with pytest.raises(StoreError, match="created by a newer version of tallybook"):
                     attempt()
         finally:
             with store._write() as connection:

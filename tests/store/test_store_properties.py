@@ -51,6 +51,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.made: dict[tuple[str, int], Definition] = {}
         self.snapshots: dict[str, Snapshot] = {}
         self.status: ProjectStatus = "draft"
+        self.was_active = False
         self.selector = "amount > 0"
         record(self.store, "dataset", "orders", dataset_body())
         record(self.store, "project", "close", project_body())
@@ -87,6 +88,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def activate(self) -> None:
         allowed = self.status in ("draft", "active", "conflict")
+        self.was_active = self.was_active or allowed
         self.attempt(lambda: self.store.activate("close", self.version, 1), allowed, "active")
 
     @rule()
@@ -113,7 +115,7 @@ class StoreMachine(RuleBasedStateMachine):
         try:
             run = self.store.create_run("close", self.version, period, calendar_id="c", as_of=date(2026, 1, 1))
         except RunError as error:
-            runnable = self.status in ("draft", "active")
+            runnable = self.status == "active" or (self.status == "draft" and not self.was_active)
             assert error.problem.type == ("ConcurrentRun" if runnable else "ProjectNotRunnable")
             assert busy or not runnable
             return multiple()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -157,6 +159,46 @@ def test_a_new_name_does_not_leave_the_history_behind(url: URL, dataset_body: Bo
     unrelated = folder("budget", budget=dataset_body("amount"))
     with Store.open(url, unrelated) as store:
         assert store.period_statuses("gregorian") == {}, "a build server uses one folder for many workspaces"
+
+
+def test_an_environment_is_a_workspace_of_its_own_with_the_same_name(
+    url: URL, dataset_body: Body, project_body: Body, caplog: pytest.LogCaptureFixture
+) -> None:
+    plain = folder("close", orders=dataset_body("a"))
+    prod = replace(plain, environment="prod")
+    bodies = [("dataset", "orders", dataset_body("a")), ("project", "close", project_body())]
+    for ref in (plain, prod, plain, prod):
+        with Store.open(url, ref) as store:
+            record_all(store, bodies)
+            assert store.versions("dataset", "orders")[0].version == 1
+    assert caplog.messages == []
+    with Store.open(url, prod) as store:
+        assert names(store) == ["close", "close"]
+        store.activate("close", 1, 1)
+        run = store.create_run("close", 1, "2026-01", calendar_id="gregorian", as_of=date(2026, 1, 1))
+        later = store.create_run("close", 1, "2026-02", calendar_id="gregorian", as_of=date(2026, 1, 1))
+    assert run.environment == "prod"
+    with Store.open(url, plain) as store:
+        assert store.project_states()[0].status == "draft"
+        with pytest.raises(RunError, match="no run has the id"):
+            store.run(run.id)
+    assert [Store.environment_of(url, ref, run.id) for ref in (plain, prod)] == ["prod", "prod"]
+    assert Store.environment_of(url, folder("other", "/other"), run.id) is None
+    assert [Store.id_from(url, ref, run.id[:14].upper()) for ref in (plain, prod)] == [run.id, run.id]
+    assert Store.id_from(url, folder("other", "/other"), run.id[:14]) == run.id[:14], "it is not theirs"
+    assert Store.id_from(url, prod, "%") == "%"
+    both = f"2 ids begin with '01': {run.id} (close 2026-01), {later.id} (close 2026-02)"
+    with pytest.raises(RunError, match=re.escape(both)):
+        Store.id_from(url, prod, "01")
+
+    with pytest.raises(StoreError, match="already has a workspace 'close'"):
+        Store.open(url, replace(folder("close", "/elsewhere", b=dataset_body("b")), environment="prod"))
+    renamed = folder("month-close", orders=dataset_body("a"))
+    with Store(url) as store:
+        store.rename("close", renamed)
+        assert names(store) == ["month-close", "month-close"]
+    with Store.open(url, replace(renamed, environment="prod")) as store:
+        assert store.run(run.id).environment == "prod"
 
 
 def test_a_store_in_the_folder_of_its_workspace_follows_every_name(tmp_path: Path, dataset_body: Body) -> None:

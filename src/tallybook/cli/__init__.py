@@ -1,1 +1,1 @@
-"""The command line: one file for each command. A command calls `workspace.py` and prints a document of `documents`."""
+"""The command line: one file for each command. A command calls `workspace` and prints a document of `documents`."""

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tallybook.cli import completion
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
-from tallybook.cli.screen import counted, emit, say
+from tallybook.cli.layout import Column, table
+from tallybook.cli.screen import emit, say
 
 if TYPE_CHECKING:
     from tallybook.documents.definitions import DatasetVersionDocument
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
 
 @app.command()
 def datasets(
-    dataset: Annotated[str | None, typer.Argument(metavar="[DATASET]", help="Show its versions.")] = None,
+    dataset: Annotated[
+        str | None, typer.Argument(help="Show its versions.", autocompletion=completion.datasets)
+    ] = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -36,10 +40,13 @@ def datasets(
     if json:
         emit(latest)
         return
-    for version in latest.datasets:
-        say(f"{version.id}  {counted(version.version, 'version')}  {version.status}  {version.origin}")
     if not latest.datasets:
         say("no datasets are recorded; `tallybook apply` records the files")
+        return
+    columns = [Column("dataset"), Column("versions", right=True), Column("status"), Column("origin")]
+    rows = [[version.id, f"{version.version:,}", version.status, version.origin] for version in latest.datasets]
+    for line in table(columns, rows):
+        say(*line)
 
 
 def _say_version(version: DatasetVersionDocument) -> None:

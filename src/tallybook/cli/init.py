@@ -13,7 +13,7 @@ from tallybook.cli.screen import emit, say
 
 @app.command()
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="The folder; by default the current one.")] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder; by default the current one.")] = Path(),
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -28,7 +28,7 @@ def init(
         emit(NewWorkspace.of(target, files))
         return
     for name in files:
-        say(f"made {target / name}")
+        say(f"created {target / name}")
     enter = "" if target.absolute() == Path.cwd() else f"cd {target} && "
     say()
     say(f"next: {enter}tallybook validate && tallybook run sales-close --period 2026-01")

@@ -1,20 +1,33 @@
-"""The entry point: runs a command and returns its exit code.
-
-0 fine; 1 the user's project, data or test is wrong; 2 wrong usage; 3 a bug, with its traceback in a log file.
-"""
+"""The entry point: runs a command and returns its exit code, one of `tallybook.exit_codes`."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from types import FrameType
 
 import typer
 
-from tallybook.cli.app import app
-from tallybook.cli.screen import emit, finish, prepare, say, say_problems
-from tallybook.errors import ProblemError, RunError, TallybookError, UsageError, report_bug
-from tallybook.text import Marked
+from tallybook.cli.app import LOG_FORMAT, LOG_FORMAT_VARIABLE, app
+from tallybook.cli.screen import (
+    LogFormat,
+    emit,
+    finish,
+    logs_json,
+    prepare,
+    say,
+    say_error,
+    say_problems,
+    say_start,
+    use_log_format,
+)
+from tallybook.errors import ProblemError, RunError, TallybookError, Terminated, UsageError, report_bug
+from tallybook.exit_codes import BUG, TERMINATED, WRONG
 
 MODULES = (
     "init",
@@ -26,8 +39,11 @@ MODULES = (
     "lifecycle",
     "runs",
     "datasets",
+    "datasources",
     "period",
     "store",
+    "doctor",
+    "clean",
     "schema",
     "expr",
 )
@@ -40,13 +56,64 @@ for _module in MODULES:
 def main(args: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     given = list(sys.argv[1:] if args is None else args)
-    prepare()
-    code = _run(given, as_json="--json" in given)
+    as_json = "--json" in given
+    prepare(as_json=as_json)
+    with _terminable():
+        try:
+            given, format = _log_format(given)
+            use_log_format(format)
+            if given and not as_json and not _PRINTED_BY_TYPER.intersection(given):
+                say_start()
+            code = _run(given, as_json=as_json)
+        except UsageError as error:
+            code = _fail(error, as_json)
+        except Terminated:
+            say("terminated", error=True)
+            code = TERMINATED.code
     incomplete = finish()
-    if incomplete is None:
-        return code
-    say(f"error: standard output cannot be written: {incomplete}", error=True)
-    return code or 1
+    if incomplete is not None:
+        code = code or WRONG.code
+        say_error(f"standard output cannot be written: {incomplete}", exit_code=code)
+    use_log_format(LogFormat.TEXT)
+    return code
+
+
+_PRINTED_BY_TYPER = frozenset({"-h", "--help", "--install-completion", "--show-completion"})
+"""What our line of progress must not be printed into."""
+
+
+def _log_format(given: list[str]) -> tuple[list[str], LogFormat]:
+    """Returns the arguments without the option for the log, and its value: it is valid before and after the command,
+    and decides how an error of the arguments is printed."""
+    end = given.index("--") if "--" in given else len(given)
+    chosen, source, rest = os.environ.get(LOG_FORMAT_VARIABLE) or LogFormat.TEXT, LOG_FORMAT_VARIABLE, list[str]()
+    words = iter(given[:end])
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name == LOG_FORMAT:
+            chosen, source = value if equals else next(words, ""), LOG_FORMAT
+        else:
+            rest.append(word)
+    if chosen not in set(LogFormat):
+        raise UsageError(f"'{chosen}' is not a format of log lines", f"{source} takes {' or '.join(LogFormat)}")
+    return [*rest, *given[end:]], LogFormat(chosen)
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Makes SIGTERM end the command like Ctrl-C does: what is under way is cancelled and recorded."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+
+    def on_signal(signum: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, on_signal)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _run(given: list[str], *, as_json: bool) -> int:
@@ -67,16 +134,15 @@ def _fail(error: TallybookError, as_json: bool) -> int:
         from tallybook.documents.problems import ErrorDocument
 
         emit(ErrorDocument.of(error))
-        return error.exit_code
+        if not logs_json():
+            return error.exit.code
     if isinstance(error, ProblemError) and error.problems:
         say_problems(error.problems, error=True)
     else:
-        say(f"error: {error.message}", error=True)
-        if error.hint:
-            say("  ", Marked("hint:", "hint"), f" {error.hint}", error=True)
+        say_error(error.message, error.hint, exit_code=error.exit.code)
     if isinstance(error, RunError) and error.log:
         say(f"  log: {error.log}", error=True)
-    return error.exit_code
+    return error.exit.code
 
 
 def _crash(error: Exception, as_json: bool) -> int:
@@ -85,7 +151,7 @@ def _crash(error: Exception, as_json: bool) -> int:
         from tallybook.documents.problems import ErrorDocument
 
         emit(ErrorDocument.of_bug(message, log))
-    else:
-        say(f"error: {message}", error=True)
+    if not as_json or logs_json():
+        say_error(message, exit_code=BUG.code)
         say(f"  the traceback is in {log}", error=True)
-    return 3
+    return BUG.code

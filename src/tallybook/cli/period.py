@@ -6,15 +6,20 @@ from typing import Annotated
 
 import typer
 
-from tallybook.cli.app import JsonOption, WorkspaceOption, app
-from tallybook.cli.screen import emit, say
+from tallybook.cli import completion
+from tallybook.cli.app import JsonOption, ReasonOption, WorkspaceOption, app
+from tallybook.cli.screen import emit, say, say_warning
 
 
 @app.command()
 def period(
-    identifier: Annotated[str | None, typer.Argument(metavar="[PERIOD]", help="The period, such as 2026-01.")] = None,
+    identifier: Annotated[
+        str | None,
+        typer.Argument(metavar="PERIOD", help="The period, such as 2026-01.", autocompletion=completion.periods),
+    ] = None,
     close: Annotated[bool, typer.Option("--close", help="Runs need a reason from now on.")] = False,
     lock: Annotated[bool, typer.Option("--lock", help="No more runs, ever; the period must be closed.")] = False,
+    reason: ReasonOption = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -26,6 +31,8 @@ def period(
         raise UsageError(
             "--close and --lock cannot both be given", "close the period first; lock it with a second command"
         )
+    if reason is not None and not (close or lock):
+        raise UsageError("--reason needs --close or --lock", f"tallybook period {identifier or '2026-01'} --close")
     if identifier is None and (close or lock):
         raise UsageError("no period is given", f"tallybook period 2026-01 {'--close' if close else '--lock'}")
     opened = Workspace.open(workspace)
@@ -40,10 +47,14 @@ def period(
             say(f"no period of calendar {changed.calendar} was closed or locked")
         return
     if close or lock:
-        state = opened.set_period_status(identifier, "closed" if close else "locked")
+        state = opened.set_period_status(identifier, "closed" if close else "locked", reason=reason)
     else:
         state = opened.period(identifier)
     if json:
         emit(state)
         return
     say(f"{state.identifier}  {state.level}  {state.start_date} to {state.end_date}  {state.status}")
+    for change in state.changes:
+        say(f"  {'' if change.period == state.identifier else f'{change.period} '}{change}")
+    for entry in state.unfinished:
+        say_warning(f"project {entry.project} {entry.reason}")

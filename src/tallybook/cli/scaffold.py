@@ -142,7 +142,7 @@ def make_workspace(folder: Path) -> list[str]:
     existing = [name for name in files if (folder / name).exists()]
     if existing:
         raise UsageError(
-            f"nothing was made: '{folder}' already contains {', '.join(existing)}", "choose another folder"
+            f"nothing was created: '{folder}' already contains {', '.join(existing)}", "choose another folder"
         )
     for name, text in files.items():
         path = folder / name
@@ -151,7 +151,7 @@ def make_workspace(folder: Path) -> list[str]:
             with path.open("x", encoding="utf-8", newline="\n") as file:
                 file.write(text)
         except OSError as error:
-            raise UsageError(f"'{path}' cannot be made: {error.strerror}") from None
+            raise UsageError(f"'{path}' cannot be created: {error.strerror}") from None
     return list(files)
 
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tallybook.cli.app import JsonOption, WorkspaceOption, app
-from tallybook.cli.screen import counted, emit, is_watched, say
+from tallybook.cli.app import App, JsonOption, WorkspaceOption, app
+from tallybook.cli.screen import counted, emit, is_watched, say, say_progress, say_total
 
 if TYPE_CHECKING:
     from tallybook.documents.session import WarmSessionState
 
-session_app = typer.Typer(help="Keep Spark running between commands: start, look at or stop a warm session.")
+session_app = App(help="Keep Spark running between commands: start, look at or stop a warm session.")
 app.add_typer(session_app, name="session")
 
 
@@ -27,12 +27,13 @@ def start(
 
     opened = Workspace.open(workspace)
     if is_watched():
-        say("starting Spark …", error=True)
+        say_progress("starting Spark …")
     started = opened.start_session(idle)
     if json:
         emit(started)
     else:
         say(_line(started))
+        say_total()
 
 
 @session_app.command()

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from tallybook.cli.app import JsonOption, WorkspaceOption, app
+from tallybook.cli.app import App, JsonOption, WorkspaceOption, app
 from tallybook.cli.screen import emit, say
 
-store_app = typer.Typer(help="Upgrade the metadata store, or say which of its workspaces this folder is.")
+store_app = App(help="Upgrade the metadata store, or say which of its workspaces this folder is.")
 app.add_typer(store_app, name="store")
 
 

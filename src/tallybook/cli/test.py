@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
-from tallybook.cli.screen import emit, is_watched, say
+from tallybook.cli.screen import emit, is_watched, room, say, say_progress, total_time
 from tallybook.errors import UsageError
 from tallybook.text import Marked
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 @app.command()
 def test(
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="[PATH]…", help="Files or folders; by default the whole workspace.")
+        list[Path] | None, typer.Argument(metavar="PATH", help="Files or folders; by default the whole workspace.")
     ] = None,
     text: Annotated[
         str, typer.Option("-k", metavar="TEXT", help="Only scenarios with this text in their name or file.")
@@ -42,9 +41,6 @@ def test(
     cases = opened.scenarios(paths or (), text)
     if junit is not None:
         _refuse_unwritable(junit)
-    if cases and is_watched():
-        say("starting Spark …", error=True)
-    begun = time.monotonic()
     outcomes: list[Outcome] = []
     to_record: list[Outcome] = []
     for outcome in opened.test(cases):
@@ -54,6 +50,8 @@ def test(
         outcomes.append(outcome)
         if not json:
             _say_outcome(outcome)
+        if is_watched() and len(outcomes) < len(cases):
+            say_progress(f"{len(outcomes)} of {len(cases)} scenarios …")
     opened.record_scenarios(to_record)
     if json:
         emit(TestReport.of(outcomes))
@@ -62,7 +60,8 @@ def test(
             say(f"recorded {outcome.case.file}  {outcome.case.name}: review the expected rows")
         if outcomes:
             say()
-        say(summary_text(outcomes, time.monotonic() - begun))
+        all_passed = all(outcome.status == "passed" for outcome in outcomes)
+        say(Marked(summary_text(outcomes, total_time()), "passed" if all_passed else "failed"))
     if junit is not None:
         junit.write_text(junit_text(outcomes, opened.name), encoding="utf-8")
     return 0 if all(outcome.status == "passed" for outcome in outcomes) else 1
@@ -81,9 +80,10 @@ def _say_outcome(outcome: Outcome) -> None:
 
     passed = outcome.status == "passed"
     head = Marked(f"{outcome.status:<7}", "passed" if passed else "failed")
-    say(head, f" {outcome.case.file}:{outcome.case.part.place(key=True).line}  {outcome.case.name}")
+    say(head, f" {outcome.case.file}:{outcome.case.part.place(key=True).line}  {outcome.case.name}", hang=10)
     if not passed:
+        most = room()
         say()
-        for line in failure_lines(outcome):
+        for line in failure_lines(outcome) if most is None else failure_lines(outcome, most):
             say(*line)
         say()

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from tallybook.cli import completion
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
 from tallybook.cli.screen import counted, emit, say, say_problems
 
@@ -17,7 +18,11 @@ from tallybook.cli.screen import counted, emit, say, say_problems
 def validate(
     projects: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PROJECT]…", help="Leave out problems that concern other projects only."),
+        typer.Argument(
+            metavar="PROJECT",
+            help="Leave out problems that concern other projects only.",
+            autocompletion=completion.projects,
+        ),
     ] = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
@@ -39,7 +44,9 @@ def validate(
         say()
         say(f"{counted(len(problems), 'problem')} in {counted(len(files), 'file')}")
     else:
-        say(f"workspace '{opened.name}' is valid: {_contents(opened.counts())}")
+        environments = opened.definitions.settings.environments if opened.definitions.settings else ()
+        also = f", in all environments ({', '.join(environments)})" if environments else ""
+        say(f"workspace '{opened.name}' is valid{also}: {_contents(opened.counts())}")
     for link in links[:_LINKS_SHOWN]:
         say(f"warning: {link}: {LINK_NOT_FOLLOWED}")
     if len(links) > _LINKS_SHOWN:

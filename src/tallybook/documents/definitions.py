@@ -12,9 +12,9 @@ from pydantic import Field, GetJsonSchemaHandler, RootModel
 from pydantic_core import CoreSchema
 
 from tallybook.documents.base import Document
-from tallybook.documents.problems import Problems, listed
+from tallybook.documents.problems import ProblemDocument, Problems, listed
 from tallybook.errors import Problem
-from tallybook.model.state import Json, Kind, ProjectState
+from tallybook.model.state import Json, Kind, ProjectState, Registration
 
 if TYPE_CHECKING:
     from tallybook.project.explain import Explanation
@@ -87,6 +87,8 @@ class ExpressionMeaning(Problems):
     """The type of its value; null if that depends on columns whose types are not known."""
     aggregate: bool
     """True if it can only be used where rows are aggregated."""
+    hint: str | None = None
+    """What to write instead, if it mixes a total with the values of single rows."""
     functions: tuple[UsedFunction, ...]
     """The functions it calls."""
     columns: tuple[UsedColumn, ...]
@@ -98,6 +100,7 @@ class ExpressionMeaning(Problems):
             expression=explanation.text,
             type=explanation.type and str(explanation.type),
             aggregate=explanation.aggregate,
+            hint=explanation.hint,
             functions=tuple(
                 UsedFunction(name=function.name, signature=function.signature, meaning=function.summary)
                 for function in explanation.functions
@@ -128,6 +131,8 @@ class AppliedChanges(Document):
     """All projects, as they are afterwards."""
     dry_run: bool
     """True if nothing was recorded."""
+    left_out: tuple[ProblemDocument, ...] = Field((), exclude_if=lambda left_out: not left_out)
+    """The problems of definitions that are not recorded because of them; left out where there are none."""
 
     @classmethod
     def of(cls, applied: Changes, *, dry_run: bool) -> AppliedChanges:
@@ -135,7 +140,8 @@ class AppliedChanges(Document):
             DefinitionChange(kind=change.kind, id=change.id, version=change.version, changes=change.words)
             for change in applied.versions
         )
-        return cls(changes=changes, projects=tuple(applied.states), dry_run=dry_run)
+        left_out = listed(applied.left_out)
+        return cls(changes=changes, projects=tuple(applied.states), dry_run=dry_run, left_out=left_out)
 
 
 class RegisteredBy(Document):
@@ -145,6 +151,14 @@ class RegisteredBy(Document):
     """The run."""
     seq: int
     """The number of the output operation."""
+    project: str
+    """The project of the run."""
+    period: str
+    """The period of the run: the version holds the rows that were written for it."""
+
+    @classmethod
+    def of(cls, made: Registration) -> RegisteredBy:
+        return cls(run_id=made.run_id, seq=made.seq, project=made.project_id, period=made.period)
 
 
 class DatasetVersionDocument(Document):
@@ -169,7 +183,7 @@ class DatasetVersionDocument(Document):
     def origin(self) -> str:
         """Where the version comes from, in words."""
         made = self.registered_by
-        return f"registered by run {made.run_id}, output {made.seq}" if made else "from a file"
+        return f"registered for {made.period} by run {made.run_id}, output {made.seq}" if made else "from a file"
 
     @classmethod
     def of(cls, recorded: DatasetVersion) -> DatasetVersionDocument:
@@ -180,7 +194,7 @@ class DatasetVersionDocument(Document):
             status=definition.body.get("status", "active"),
             created_at=definition.created_at,
             definition=definition.body,
-            registered_by=RegisteredBy(run_id=registration.run_id, seq=registration.seq) if registration else None,
+            registered_by=RegisteredBy.of(registration) if registration else None,
             reads=registration.reads if registration else None,
         )
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
+from typing import TYPE_CHECKING
+
+from pydantic import Field
 
 from tallybook.documents.base import Document
 from tallybook.model.period import Period, PeriodStatus
+from tallybook.model.state import StateChange
+
+if TYPE_CHECKING:
+    from tallybook.runs.unfinished import Unfinished
 
 
 class PeriodDates(Document):
@@ -23,6 +31,19 @@ class PeriodDates(Document):
     """The next larger period it is part of."""
 
 
+class OpenEnd(Document):
+    """An active project that is not done with a period."""
+
+    project: str
+    """The project."""
+    reason: str
+    """Why it is not done: it has not run, or its run is stale."""
+
+    @classmethod
+    def of(cls, unfinished: Unfinished) -> OpenEnd:
+        return cls(project=unfinished.project, reason=unfinished.reason)
+
+
 class PeriodState(PeriodDates):
     """A period with its status."""
 
@@ -30,10 +51,23 @@ class PeriodState(PeriodDates):
     """The id of the calendar."""
     status: PeriodStatus
     """The status it has now."""
+    changes: tuple[StateChange, ...]
+    """Who closed and locked it, or a period around it, when and why; the oldest first."""
+    unfinished: tuple[OpenEnd, ...] = Field((), exclude_if=lambda unfinished: not unfinished)
+    """The active projects that have not run for the period, or whose run is stale, when it was closed or locked; left
+    out where there are none."""
 
     @classmethod
-    def of(cls, calendar: str, period: Period, status: PeriodStatus) -> PeriodState:
-        return cls(calendar=calendar, status=status, **period.model_dump())
+    def of(
+        cls,
+        calendar: str,
+        period: Period,
+        status: PeriodStatus,
+        changes: tuple[StateChange, ...] = (),
+        unfinished: Iterable[Unfinished] = (),
+    ) -> PeriodState:
+        found = tuple(map(OpenEnd.of, unfinished))
+        return cls(calendar=calendar, status=status, changes=changes, unfinished=found, **period.model_dump())
 
 
 class PeriodList(Document):

@@ -8,6 +8,23 @@ from tallybook.documents.base import Document, IfKnown
 from tallybook.errors import Problem, ProblemError, RunError, TallybookError
 
 
+class BadValueDocument(Document):
+    """A value in the data that does not fit its column, or a row that cannot be read."""
+
+    file: str
+    """The file, or the table."""
+    row: int | None
+    """The number of the row in the file, from 1; null if it is not known."""
+    column: str | None
+    """The name of the column in the data; null if the whole row cannot be read."""
+    value: str | None
+    """The value as it is in the data, null for NULL; the beginning of a long one."""
+    expected: str
+    """The type of the column."""
+    cell: str | None
+    """The address of a cell in a sheet, such as `Sheet1!C14`; null in other files."""
+
+
 class ProblemDocument(Document):
     """One thing that is wrong."""
 
@@ -34,9 +51,12 @@ class ProblemDocument(Document):
     path: str | None
     """The keys from the top of the YAML document to the value, such as `project.operations[0].name`."""
 
+    bad_values: IfKnown[tuple[BadValueDocument, ...]] = None
+    """The values in the data that are wrong, at most 100."""
+
     @classmethod
     def of(cls, problem: Problem) -> ProblemDocument:
-        return cls.model_validate(problem.to_json())
+        return cls.model_validate(problem.to_json(), strict=False)
 
 
 class Problems(Document):

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from tallybook.documents.base import Document, json_value
-from tallybook.documents.problems import Problems, listed
-from tallybook.errors import RunError
-from tallybook.model.run import OperationResult, OutputResult, Run, RunEvent, Snapshot
+from tallybook.model.run import CheckResult, OperationResult, OutputResult, Run, RunEvent, Snapshot
 
 if TYPE_CHECKING:
     from tallybook.runs.history import RunDetails, RunList
-    from tallybook.runs.replay import OutputComparison, Replay
+    from tallybook.runs.replay import CheckComparison, OutputComparison, Replay
     from tallybook.runs.runner import RunResult
 
 
@@ -34,6 +32,8 @@ class RunDocument(Document):
     """What each operation did."""
     outputs: tuple[OutputResult, ...]
     """What each output wrote."""
+    checks: tuple[CheckResult, ...]
+    """What each check found."""
     warnings: tuple[str, ...]
     """What a user should know."""
 
@@ -43,34 +43,16 @@ class RunDocument(Document):
             run=result.run,
             operations=tuple(result.operations),
             outputs=tuple(result.outputs),
+            checks=tuple(result.checks),
             warnings=tuple(result.warnings),
         )
 
 
 class CompletedRuns(Document):
-    """The runs of one command, all completed."""
+    """The completed runs of one command."""
 
     runs: tuple[RunDocument, ...]
-    """The runs, in the order of the periods given."""
-
-
-class RunsUntilFailure(CompletedRuns, Problems):
-    """The runs that completed before one failed, and why it did."""
-
-    run_id: str | None
-    """The run that failed; null if it was refused."""
-    log: str | None
-    """The file with Spark's account of the failure."""
-
-    @classmethod
-    def of(cls, completed: Sequence[RunDocument], error: RunError) -> RunsUntilFailure:
-        return cls(
-            runs=tuple(completed),
-            run_id=error.run_id,
-            log=error.log,
-            problems=listed(error.problems),
-            count=len(error.problems),
-        )
+    """The runs, in their order."""
 
 
 class RunListDocument(Document):
@@ -81,10 +63,17 @@ class RunListDocument(Document):
     dead: tuple[str, ...] = Field((), exclude_if=lambda dead: not dead)
     """The ids of listed runs that are queued or running though their process is gone; left out where there are none.
     The next command that writes to the store records them as failed."""
+    stale: dict[str, tuple[str, ...]] = Field({}, exclude_if=lambda stale: not stale)
+    """What was written anew since, in words, by the id of the listed run that read it before; left out where there is
+    nothing."""
+    rows: dict[str, int] = Field({}, exclude_if=lambda rows: not rows)
+    """The rows that all outputs of a run wrote, by its id; a run that finished no output is left out, and the whole key
+    where there are none."""
 
     @classmethod
     def of(cls, listed: RunList) -> RunListDocument:
-        return cls(runs=listed.runs, dead=tuple(run.id for run in listed.runs if run.id in listed.dead))
+        dead = tuple(run.id for run in listed.runs if run.id in listed.dead)
+        return cls(runs=listed.runs, dead=dead, stale=dict(listed.stale), rows=dict(listed.rows))
 
 
 class NoSnapshot(Document):
@@ -100,12 +89,16 @@ class RunDetailsDocument(Document):
     """What each operation did."""
     outputs: tuple[OutputResult, ...]
     """What each output wrote, or was about to write."""
+    checks: tuple[CheckResult, ...]
+    """What each check found."""
     events: tuple[RunEvent, ...]
     """What happened to the run, in the order of time."""
     snapshot: Snapshot | NoSnapshot
     """Everything needed to execute the run again."""
     dead: bool = Field(False, exclude_if=lambda dead: not dead)
     """True if the run is queued or running though its process is gone; left out otherwise."""
+    stale: tuple[str, ...] = Field((), exclude_if=lambda stale: not stale)
+    """What was written anew since the run read it, in words; left out where there is nothing."""
 
     @classmethod
     def of(cls, details: RunDetails) -> RunDetailsDocument:
@@ -113,9 +106,11 @@ class RunDetailsDocument(Document):
             run=details.run,
             operations=details.operations,
             outputs=details.outputs,
+            checks=details.checks,
             events=details.events,
             snapshot=details.snapshot or NoSnapshot(),
             dead=details.is_dead,
+            stale=details.stale,
         )
 
 
@@ -142,18 +137,37 @@ class ComparedOutput(Document):
         return cls.model_validate(output, from_attributes=True)
 
 
+class ComparedCheck(Document):
+    """One check: what it found in the run and in the replay."""
+
+    seq: int
+    """The number of the check."""
+    identical: bool
+    """True if the same number was tested, and the same number failed."""
+    then: CheckResult | None
+    """What it found in the run; null if the run has no result of it."""
+    now: CheckResult
+    """What it found in the replay."""
+
+    @classmethod
+    def of(cls, check: CheckComparison) -> ComparedCheck:
+        return cls(seq=check.now.seq, identical=check.identical, then=check.then, now=check.now)
+
+
 class ReplayDocument(Document):
     """A run executed again, compared with what it wrote."""
 
     run: str
     """The id of the run."""
     identical: bool | None
-    """True if every output is the same, false if one differs; null if nothing differs but something could not be
-    compared."""
+    """True if every output and check is the same, false if one differs; null if nothing differs but something could not
+    be compared."""
     changed_inputs: tuple[str, ...]
     """The inputs that changed since the run."""
     outputs: tuple[ComparedOutput, ...]
     """The outputs, each compared."""
+    checks: tuple[ComparedCheck, ...]
+    """The checks, each compared."""
 
     @classmethod
     def of(cls, replay: Replay) -> ReplayDocument:
@@ -162,4 +176,5 @@ class ReplayDocument(Document):
             identical=replay.identical,
             changed_inputs=tuple(replay.changed_inputs),
             outputs=tuple(map(ComparedOutput.of, replay.outputs)),
+            checks=tuple(map(ComparedCheck.of, replay.checks)),
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tallybook.documents.base import Document, IfKnown, json_value
 from tallybook.documents.problems import ProblemDocument, listed
-from tallybook.scenarios.values import plain
+from tallybook.model.written import plain
 
 if TYPE_CHECKING:
     from tallybook.scenarios.compare import CellDifference, Difference, RowDifference

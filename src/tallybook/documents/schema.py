@@ -8,6 +8,9 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from tallybook.documents.batches import BatchDocument, BatchPlanDocument
+from tallybook.documents.clean import Cleanup
+from tallybook.documents.datasources import CheckedDatasources, DatasourceList
 from tallybook.documents.definitions import (
     AppliedChanges,
     DatasetList,
@@ -17,7 +20,10 @@ from tallybook.documents.definitions import (
     SchemaDocument,
     Validation,
 )
+from tallybook.documents.doctor import Examination
+from tallybook.documents.events import EventDocument
 from tallybook.documents.lifecycle import JoinedStore, PeriodList, PeriodState, RenamedWorkspace, UpgradedStore
+from tallybook.documents.logs import LogLine
 from tallybook.documents.plan import PlanDocument
 from tallybook.documents.problems import ErrorDocument
 from tallybook.documents.runs import (
@@ -25,7 +31,6 @@ from tallybook.documents.runs import (
     ReplayDocument,
     RunDetailsDocument,
     RunListDocument,
-    RunsUntilFailure,
 )
 from tallybook.documents.scenarios import TestReport
 from tallybook.documents.session import StoppedSessions, WarmSessions, WarmSessionState
@@ -37,7 +42,7 @@ DOCUMENTS: dict[str, Any] = {
     "init": NewWorkspace,
     "validate": Validation,
     "plan": PlanDocument,
-    "run": CompletedRuns | RunsUntilFailure,
+    "run": CompletedRuns | BatchDocument | BatchPlanDocument,
     "test": TestReport,
     "session start": WarmSessionState,
     "session status": WarmSessions,
@@ -48,14 +53,24 @@ DOCUMENTS: dict[str, Any] = {
     "runs": RunListDocument | RunDetailsDocument,
     "replay": ReplayDocument,
     "datasets": DatasetList | DatasetVersions,
+    "datasources": DatasourceList,
+    "datasources check": CheckedDatasources,
     "period": PeriodList | PeriodState,
     "store upgrade": UpgradedStore,
     "store join": JoinedStore,
     "store rename": RenamedWorkspace,
+    "doctor": Examination,
+    "clean": Cleanup,
     "schema": SchemaDocument,
     "expr": ExpressionMeaning,
 }
 """What each command prints when it succeeds. Any of them prints an `ErrorDocument` when it fails."""
+OTHERS: dict[str, tuple[Any, str]] = {
+    "error": (ErrorDocument, "Tallybook error"),
+    "event": (EventDocument, "a line of tallybook run --events FILE"),
+    "log": (LogLine, "a line on standard error with --log-format json"),
+}
+"""Documents that do not belong to one command, with their titles."""
 
 
 def yaml_schema() -> dict[str, Any]:
@@ -65,7 +80,7 @@ def yaml_schema() -> dict[str, Any]:
 
 def published_schemas() -> dict[str, dict[str, Any]]:
     """Returns every schema, by its file below schema/."""
-    documents = {f"documents/{file_name(command)}": document_schema(command) for command in (*DOCUMENTS, "error")}
+    documents = {f"documents/{file_name(command)}": document_schema(command) for command in (*DOCUMENTS, *OTHERS)}
     return {
         "tallybook.schema.json": yaml_schema(),
         "settings.schema.json": settings_schema(),
@@ -74,16 +89,14 @@ def published_schemas() -> dict[str, dict[str, Any]]:
 
 
 def file_name(command: str) -> str:
-    """Returns the file below schema/documents/ for a command, or for `error`."""
+    """Returns the file below schema/documents/ for a command, or for one of `OTHERS`."""
     return f"{command.replace(' ', '-')}.schema.json"
 
 
 def document_schema(command: str) -> dict[str, Any]:
-    """Returns the schema of what a command prints with --json; for `error`, of what every command prints when it
-    fails."""
-    model = ErrorDocument if command == "error" else DOCUMENTS[command]
+    """Returns the schema of what a command prints with --json, or of one of `OTHERS`."""
+    model, title = OTHERS.get(command) or (DOCUMENTS[command], f"tallybook {command} --json")
     schema = TypeAdapter(model).json_schema(mode="serialization", schema_generator=_Printed)
-    title = "Tallybook error" if command == "error" else f"tallybook {command} --json"
     untitled: dict[str, Any] = _untitled({"$schema": DIALECT} | schema)
     return untitled | {"title": title}
 

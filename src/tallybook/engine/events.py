@@ -1,13 +1,43 @@
-"""The events of an execution. Observers get them in order: the recorder of a run, or progress on a terminal."""
+"""The events of a run. Observers get them in order: the recorder of a run, progress on a terminal, a file of events.
+
+`RunRefused` comes alone. Otherwise `RunOpened` is the first event and `RunEnded` the last. Those in between are the
+events of the execution; scenarios and replays have only those.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tallybook.errors import Problem
-from tallybook.model.run import OutputResult
+from tallybook.errors import Problem, TallybookError
+from tallybook.model.run import CheckResult, OutputResult, Run, RunStatus
 from tallybook.operations.base import Step
+
+
+@dataclass(frozen=True)
+class RunRefused:
+    """No run was recorded, because of an error."""
+
+    project_id: str
+    period: str
+    error: TallybookError
+
+
+@dataclass(frozen=True)
+class RunOpened:
+    """A run is recorded. It has read no rows yet."""
+
+    run: Run
+
+
+@dataclass(frozen=True)
+class RunEnded:
+    """A run is completed, failed or cancelled."""
+
+    run: Run
+    status: RunStatus
+    error: BaseException | None = None
+    """What ended it, if it is not completed."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +59,14 @@ class StepPlanned:
     """A step is part of the Spark plan. Its rows are computed with the first output that needs them."""
 
     step: Step
+
+
+@dataclass(frozen=True)
+class CheckTested:
+    """A check is computed."""
+
+    step: Step
+    result: CheckResult
 
 
 @dataclass(frozen=True)
@@ -63,5 +101,6 @@ class Finished:
     """Every step is done."""
 
 
-Event = RunStarted | StepStarted | StepPlanned | OutputWritten | Warned | Failed | Finished
+Execution = RunStarted | StepStarted | StepPlanned | CheckTested | OutputWritten | Warned | Failed | Finished
+Event = RunRefused | RunOpened | Execution | RunEnded
 Observer = Callable[[Event], None]

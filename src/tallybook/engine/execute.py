@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 
+from tallybook.engine.checks import PlannedCheck, count_all, problem_of, result_of
 from tallybook.engine.events import (
+    CheckTested,
     Event,
     Failed,
     Finished,
@@ -26,16 +29,17 @@ from tallybook.engine.events import (
 )
 from tallybook.engine.failures import explained
 from tallybook.engine.interrupt import interruptible
-from tallybook.engine.keeper import Keeper, MemoryKeeper
+from tallybook.engine.keeper import Keeper, keeper_of
 from tallybook.engine.keeping import Keep
 from tallybook.engine.pipeline import Pipeline, Working
 from tallybook.engine.plan import Calculation
 from tallybook.engine.tables import Tables
-from tallybook.errors import Problem, ProblemError, RunError
-from tallybook.model.run import OutputResult
+from tallybook.errors import Problem, ProblemError, RunError, fail
+from tallybook.model.run import CheckResult, OutputResult
 from tallybook.operations.base import Step
 from tallybook.operations.flow import live_columns
 from tallybook.operations.publication import Publication
+from tallybook.storage.failure import SPARK_ERRORS
 
 Warn = Callable[[str], None]
 
@@ -48,9 +52,18 @@ class Sink:
 
     needs_working: bool = False
     """True if it takes the final working dataset."""
+    needs_checks: bool = True
+    """True if checks are computed."""
+    warns_of_empty_input: ClassVar[bool] = False
+    """True if an input without rows is worth a warning, and a job that looks for one."""
+    stops_at_failed_check: bool = True
+    """True if a check that fails and must not ends the execution."""
 
     def prepare(self) -> None:
         """Checks what must hold before the first row is read."""
+
+    def take_check(self, _result: CheckResult) -> None:
+        """Takes the result of a check."""
 
     def publish(self, _output: Publication, _rows: DataFrame, _warn: Warn) -> OutputResult | None:
         """Takes the rows of an output."""
@@ -74,13 +87,17 @@ def execute(
 ) -> None:
     """Executes every step in order and gives the sink the rows of the outputs. A failure is a RunError that names the
     step and the expression that failed."""
-    pipeline = Pipeline(spark, calculation, tables)
-    _Execution(pipeline, sink, tuple(observers), keeper or MemoryKeeper()).run()
+    keeper = keeper or keeper_of(spark)
+    pipeline = Pipeline(spark, calculation, tables, keeper.keep_table)
+    _Execution(pipeline, sink, tuple(observers), keeper).run()
 
 
-def working_rows(spark: SparkSession, calculation: Calculation, tables: Tables) -> DataFrame:
-    """Returns the final working dataset and publishes nothing. Spark computes its rows when they are used."""
-    sink = _WorkingRows()
+def working_rows(
+    spark: SparkSession, calculation: Calculation, tables: Tables, *, needs_checks: bool = True
+) -> DataFrame:
+    """Returns the final working dataset and publishes nothing. Spark computes its rows when they are used; only checks
+    are computed at once."""
+    sink = _WorkingRows(needs_checks=needs_checks)
     execute(spark, calculation, tables, sink, keeper=Keeper())
     assert sink.rows is not None
     return sink.rows
@@ -89,6 +106,7 @@ def working_rows(spark: SparkSession, calculation: Calculation, tables: Tables) 
 @dataclass
 class _WorkingRows(Sink):
     needs_working: bool = True
+    needs_checks: bool = True
     rows: DataFrame | None = None
 
     def take_working(self, working: DataFrame) -> None:
@@ -102,6 +120,10 @@ class _Execution:
     observers: tuple[Observer, ...]
     keeper: Keeper
     current: Step | None = field(default=None, init=False)
+    checks: list[PlannedCheck] = field(default_factory=list, init=False)
+    """The checks that are not computed yet."""
+    has_input: bool = field(default=False, init=False)
+    """True if an output had rows that can only come from the input."""
 
     def run(self) -> None:
         steps = self.pipeline.calculation.steps
@@ -116,6 +138,7 @@ class _Execution:
                 working = self._steps(steps)
                 if self.sink.needs_working:
                     self.sink.take_working(self.pipeline.frame(working, self.pipeline.calculation.last.columns))
+                self._warn_of_empty_input()
                 self.sink.finish(self._warn)
         finally:
             self.keeper.release()
@@ -123,6 +146,7 @@ class _Execution:
 
     def _steps(self, steps: Sequence[Step]) -> Working:
         working = self.pipeline.first()
+        self._check_input()
         keeps = self.pipeline.calculation.keeps(self.pipeline.tables.is_small, needs_working=self.sink.needs_working)
         wanted = self.pipeline.calculation.last.columns if self.sink.needs_working else ()
         live = live_columns(steps, wanted, all_active=working[0].segment.all_active)
@@ -132,13 +156,77 @@ class _Execution:
             self._notify(StepStarted(step))
             working = self._keep(working, [keep for keep in keeps if keep.step == index], live[index])
             if step.publishes is not None:
-                rows = self.pipeline.to_publish(step, working)
+                self._test()
+                rows = self.pipeline.taken(step, working)
                 result = self.sink.publish(step.publishes, rows, self._warn)
                 self._notify(OutputWritten(step, result, time.monotonic() - begun))
+                appended = any(earlier.appends is not None for earlier in steps[:index])
+                self.has_input |= result is not None and bool(result.rows_written) and not appended
+            if step.tests is not None and self.sink.needs_checks:
+                self.checks.append(PlannedCheck(step, self.pipeline.taken(step, working), working))
             working = self.pipeline.after(step, working)
             if step.publishes is None:
                 self._notify(StepPlanned(step))
+        self._test()
         return working
+
+    def _test(self) -> None:
+        """Computes the checks since the last output. The first that fails and must not is the problem of the run."""
+        planned, self.checks, current = self.checks, [], self.current
+        failures: list[Problem] = []
+        for check, result in self._results(planned):
+            self._notify(CheckTested(check.step, result))
+            self.sink.take_check(result)
+            if result.passed:
+                continue
+            if result.on_failure == "warn":
+                self._warn(f"check {result.seq} '{result.name}': {result.summary}: {result.shown_examples}")
+            else:
+                failures.append(problem_of(check.step, result))
+        if failures and self.sink.stops_at_failed_check:
+            raise RunError(failures[:1])
+        self.current = current
+
+    def _results(self, planned: Sequence[PlannedCheck]) -> list[tuple[PlannedCheck, CheckResult]]:
+        """Counts all checks in one job. If it fails, counts them one by one, so that the failure has its step."""
+        if not planned:
+            return []
+        try:
+            counts = count_all(self.pipeline, planned) if len(planned) > 1 else []
+        except SPARK_ERRORS:
+            counts = []
+        results = []
+        for index, check in enumerate(planned):
+            self.current = check.step
+            (tested, failed) = counts[index] if counts else count_all(self.pipeline, [check])[0]
+            results.append((check, result_of(check, tested, failed)))
+        return results
+
+    def _check_input(self) -> None:
+        """Raises CheckFailed if the input has fewer rows for the period than the project needs."""
+        needed = self.pipeline.calculation.min_rows
+        if not needed or not self.sink.needs_checks:
+            return
+        count = self.pipeline.active_input().limit(needed).count()
+        if count < needed:
+            rows = f"{count:,} row{'' if count == 1 else 's'}"
+            period = self.pipeline.calculation.context.period.identifier
+            raise fail(
+                "CheckFailed",
+                f"the input {self.pipeline.calculation.input} has {rows} for {period}, but the project needs at least "
+                f"{needed:,}",
+                hint="add the missing rows, or change `input: {min_rows: …}` of the project",
+                path="project.input.min_rows",
+            )
+
+    def _warn_of_empty_input(self) -> None:
+        """Warns if the input has no rows for the period. A failure to find out does not fail the run."""
+        if self.has_input or not self.sink.warns_of_empty_input:
+            return
+        calculation = self.pipeline.calculation
+        with suppress(*SPARK_ERRORS):
+            if self.pipeline.active_input().isEmpty():
+                self._warn(f"the input {calculation.input} has no rows for {calculation.context.period.identifier}")
 
     def _keep(self, working: Working, keeps: Sequence[Keep], live: frozenset[str]) -> Working:
         kept = list(working)

@@ -7,7 +7,6 @@ found. That costs jobs, but only in runs that have already failed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,8 +15,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from tallybook.engine.pipeline import Pipeline, Working
+from tallybook.engine.reasons import sentence, value_reason
 from tallybook.errors import Problem, RunError
+from tallybook.exit_codes import BUSY
 from tallybook.model.columns import DELETED, ROW_ID, STRING, TIMESTAMP, UPDATED_AT
+from tallybook.model.replaced_periods import outside_period
 from tallybook.operations.base import Step
 from tallybook.operations.flow import live_columns
 from tallybook.operations.schema import SourceTable, WorkingSchema
@@ -28,19 +30,17 @@ from tallybook.storage.diagnose import diagnose, diagnose_file, failed_read
 from tallybook.storage.failure import (
     SPARK_ERRORS,
     causes,
+    database_fault,
     error_condition,
     is_csv_fault,
     lost_process,
-    reason,
     refused_colon,
+    unwrapped,
 )
 from tallybook.storage.files import path_of
-from tallybook.text import shortened
 
 _DATA_EXCEPTION = "22"
 """The class of SQL states for bad values."""
-_BAD_PATTERN = "INVALID_FORMAT"
-"""The condition of a bad LIKE pattern. It is a bad value too, though its SQL state is that of bad SQL."""
 
 
 @contextmanager
@@ -57,23 +57,25 @@ def explained(pipeline: Pipeline, at: Callable[[], Step | None]) -> Iterator[Non
 def explain_failure(error: Exception, pipeline: Pipeline, at: Step | None) -> Problem:
     """Returns the problem that made a job fail. `at` is the step that was being executed."""
     raised = parse_raised(error)
-    if raised is not None:
+    if raised is not None and raised["type"] != "EvaluationError":
         return _raised_problem(raised, pipeline, at)
     if colon := refused_colon(error):
         return _of_step(Problem("DataLoadError", colon, "rename the file or folder"), at)
-    if not is_about_values(error):
+    if raised is None and not is_about_values(error):
         return _damage(error, pipeline) or _lost(error, at) or _internal(error, at)
     blamed = _Blame(pipeline).find(at) or _unreadable(error, pipeline)
-    return blamed or _of_step(Problem("EvaluationError", _reason(error)), at)
+    return blamed or _of_step(Problem("EvaluationError", value_reason(error)), at)
 
 
 def is_about_values(error: Exception) -> bool:
     """True if a value made the job fail, and not the plan or the machine."""
+    error = unwrapped(error)
     name = error_condition(error)
     if name is None:
-        return causes(error)[-1].type == "java.lang.ArithmeticException"
+        innermost = causes(error)[-1]
+        return innermost.type == "java.lang.ArithmeticException" or (innermost.state or "").startswith(_DATA_EXCEPTION)
     state = error.getSqlState() if isinstance(error, PySparkException) else None
-    return (state or "").startswith(_DATA_EXCEPTION) or name.startswith(_BAD_PATTERN)
+    return (state or "").startswith(_DATA_EXCEPTION)
 
 
 def _lost(error: Exception, at: Step | None) -> Problem | None:
@@ -83,7 +85,7 @@ def _lost(error: Exception, at: Step | None) -> Problem | None:
 
 
 def _internal(error: Exception, at: Step | None) -> Problem:
-    return _of_step(Problem("InternalError", f"Spark failed: {_sentence(error)}"), at)
+    return _of_step(Problem("InternalError", f"Spark failed: {sentence(error)}"), at)
 
 
 def _of_step(problem: Problem, step: Step | None) -> Problem:
@@ -97,9 +99,15 @@ def _raised_problem(raised: dict[str, str], pipeline: Pipeline, at: Step | None)
             return _join_not_unique(raised, pipeline)
         case "DataLoadError":
             return _bad_data(raised, pipeline)
+        case "AllocationFailed":
+            return _allocation_failed(raised, pipeline)
+        case "OutsidePeriod":
+            outside = outside_period(raised.get("period"), pipeline.calculation.context.period.identifier)
+            return _of_step(Problem("WriteFailed", *outside), _raising_step(raised, pipeline))
     if "unlisted_file" in raised:
         message = f"a file appeared while the run was reading: {path_of(raised['unlisted_file'])}"
-        return _of_step(Problem("DataLoadError", message, "run again when nothing writes to that folder"), at)
+        hint = "run again when nothing writes to that folder"
+        return _of_step(Problem("DataLoadError", message, hint, cause=BUSY), at)
     details = ", ".join(f"{name} {value}" for name, value in raised.items())
     return _of_step(Problem("InternalError", f"a check of the plan failed: {details}"), at)
 
@@ -116,6 +124,10 @@ def _damage(error: Exception, pipeline: Pipeline) -> Problem | None:
     """Attributes an unreadable file to the operation that loads its table; to none if that is the input."""
     reads = pipeline.tables.reads
     locations = [location for location, _ in reads]
+    if (fault := database_fault(error)) is not None:
+        tables = {source for location, source in reads if str(location) == fault["location"]}
+        problem = Problem("DataLoadError", f"{fault['location']} could not be read: {fault['reason']}")
+        return _of_loading(problem, pipeline, tables)
     failure = failed_read(error, locations)
     if failure is None:
         return None
@@ -131,7 +143,7 @@ def _unreadable(error: Exception, pipeline: Pipeline) -> Problem | None:
         return None
     input = pipeline.calculation.input
     targets = sorted({path_of(location.target) for location, source in pipeline.tables.reads if source == input})
-    message = f"a value of the input cannot be read: {_reason(error)}; the data is in {', '.join(targets)}"
+    message = f"a value of the input cannot be read: {value_reason(error)}; the data is in {', '.join(targets)}"
     return Problem("DataLoadError", message, "a file there may be damaged; replace it with a good copy")
 
 
@@ -142,17 +154,43 @@ def _of_loading(problem: Problem, pipeline: Pipeline, loaded: set[SourceTable]) 
     return _of_step(problem, next(loading, None))
 
 
+def _raising_step(raised: dict[str, str], pipeline: Pipeline) -> Step | None:
+    return next((step for step in pipeline.calculation.steps if str(step.seq) == raised["seq"]), None)
+
+
 def _join_not_unique(raised: dict[str, str], pipeline: Pipeline) -> Problem:
-    step = next((step for step in pipeline.calculation.steps if str(step.seq) == raised["seq"]), None)
+    step = _raising_step(raised, pipeline)
     value = _key_of_join(raised, step, pipeline) if step is not None else None
     key = f" for key '{value}'" if value else ""
     typed = step.join_condition(raised["alias"]) if step is not None else None
+    is_join = step is not None and raised["alias"] in {join.alias for join in step.joins}
     problem = Problem(
         "JoinNotUnique",
         f"'{raised['alias']}' has more than one matching row{key}",
-        "make the condition match one row only, or remove the duplicates",
+        "make the condition match one row only, or "
+        + ("summarise the rows with an `aggregation` of the join" if is_join else "remove the duplicates"),
         typed.node.span.place if typed is not None else None,
     )
+    return _of_step(problem, step)
+
+
+_ALLOCATION: dict[str, tuple[str, str]] = {
+    "target": ("there is no target for the row with {row}", "check `match` and the rows of the targets"),
+    "zero": ("all drivers are zero for the row with {row}", "give at least one target a driver above zero"),
+    "null": ("the driver of the target with {target} is NULL", "fill it, or leave the target out with a `selector`"),
+    "negative": ("the driver of the target with {target} is {driver}", "a driver must be zero or more"),
+}
+"""Messages and hints, by the reason that the plan gives."""
+
+
+def _allocation_failed(raised: dict[str, str], pipeline: Pipeline) -> Problem:
+    step = _raising_step(raised, pipeline)
+    message, hint = _ALLOCATION[raised["reason"]]
+    problem = Problem("AllocationFailed", message.format(**raised), hint)
+    path = "arguments.match" if raised["reason"] == "target" else "arguments.driver"
+    typed = step.expressions.get(path) if step is not None else None
+    if typed is not None:
+        problem = replace(problem, place=typed.node.span.place, path=path)
     return _of_step(problem, step)
 
 
@@ -163,8 +201,8 @@ def _key_of_join(raised: dict[str, str], step: Step, pipeline: Pipeline) -> str 
     for earlier in pipeline.calculation.steps:
         if earlier.seq < step.seq:
             working = naming.after(earlier, working)
-    if step.publishes is not None:
-        error = _failure(naming.to_publish(step, working))
+    if step.takes_rows:
+        error = _failure(naming.taken(step, working))
     else:
         error = _failure(naming.frame(naming.after(step, working), {ROW_ID: STRING}))
     again = (parse_raised(error) if error is not None else None) or {}
@@ -187,15 +225,15 @@ class _Blame:
         reached = self.pipeline.calculation.steps
         reached = reached[: reached.index(at) + 1] if at in reached else reached
         last = reached[-1] if reached else None
-        steps = [step for step in reached if step.publishes is None]
+        steps = [step for step in reached if not step.takes_rows]
         stages = [self.pipeline.first()]
         for step in steps:
             stages.append(self.pipeline.after(step, stages[-1]))
         all_columns = [frozenset(schema.columns) for schema in self._schemas(steps)]
-        publishing = last if last is not None and last.publishes is not None else None
-        wanted = publishing.needs((), all_active=True) if publishing else all_columns[-1]
-        return self._among(steps, publishing, stages, live_columns(steps, wanted, active_only=True)) or self._among(
-            steps, publishing, stages, all_columns
+        taking = last if last is not None and last.takes_rows else None
+        wanted = taking.needs((), all_active=True) if taking else all_columns[-1]
+        return self._among(steps, taking, stages, live_columns(steps, wanted, active_only=True)) or self._among(
+            steps, taking, stages, all_columns
         )
 
     def _schemas(self, steps: Sequence[Step]) -> list[WorkingSchema]:
@@ -205,12 +243,12 @@ class _Blame:
     def _among(
         self,
         steps: Sequence[Step],
-        publishing: Step | None,
+        taking: Step | None,
         stages: Sequence[Working],
         needed: Sequence[frozenset[str]],
     ) -> Problem | None:
         """Returns the problem of the first step that fails when only the needed columns are evaluated; if none does, of
-        the step that publishes."""
+        the step that takes them."""
         frames = [
             self._narrowed(working, schema, columns)
             for working, schema, columns in zip(stages, self._schemas(steps), needed, strict=True)
@@ -219,11 +257,11 @@ class _Blame:
         if culprit == 0:
             return None
         if culprit is None:
-            return self._expression(publishing, stages[-1], needed[-1]) if publishing else None
+            return self._expression(taking, stages[-1], needed[-1]) if taking else None
         step = steps[culprit - 1]
         error = _failure(frames[culprit])
         problem = self._expression(step, stages[culprit - 1], needed[culprit])
-        return problem or (_of_step(Problem("EvaluationError", _reason(error)), step) if error else None)
+        return problem or (_of_step(Problem("EvaluationError", value_reason(error)), step) if error else None)
 
     def _first_failing(self, frames: Sequence[DataFrame]) -> int | None:
         """Finds the first frame that fails by bisection: if a frame fails, so do those after it."""
@@ -241,13 +279,13 @@ class _Blame:
             if error is not None:
                 place = step.expressions[path].node.span.place
                 text = " ".join(step.expressions[path].node.span.text.split())
-                message = f"{_target(step, path)}{_reason(error)}"
+                message = f"{_target(step, path)}{value_reason(error, step.expressions[path].node)}"
                 return _of_step(Problem("EvaluationError", message, f"in: {text}", place, path=path), step)
         return None
 
     def _result(self, step: Step, before: Working, needed: frozenset[str]) -> DataFrame:
-        if step.publishes is not None:
-            return self.pipeline.to_publish(step, before)
+        if step.takes_rows:
+            return self.pipeline.taken(step, before)
         return self._narrowed(self.pipeline.after(step, _unstamped(before)), step.after, needed)
 
     def _narrowed(self, working: Working, schema: WorkingSchema, columns: frozenset[str]) -> DataFrame:
@@ -272,49 +310,3 @@ def _failure(frame: DataFrame) -> Exception | None:
 def _target(step: Step, path: str) -> str:
     column = step.column_by_path.get(path)
     return f"column '{column}': " if column else ""
-
-
-_REASONS: dict[str, Callable[[dict[str, str]], str]] = {
-    "ARITHMETIC_OVERFLOW": lambda details: (
-        "a sum has more digits than a decimal can hold"
-        if "decimal" in details["message"]
-        else "a result does not fit into a 64-bit integer"
-    ),
-    "NUMERIC_VALUE_OUT_OF_RANGE": lambda details: (
-        f"{details['value'].strip()} does not fit into decimal({details['precision']},{details['scale']})"
-    ),
-    "CAST_INVALID_INPUT": lambda details: (
-        f"{_shown(details['expression'])} is not a valid {_type_name(details['targetType'])}"
-    ),
-    "CANNOT_PARSE_TIMESTAMP": lambda details: shortened(details["message"]),
-    "DATETIME_FIELD_OUT_OF_BOUNDS": lambda details: shortened(details["rangeMessage"]),
-}
-
-
-def _shown(quoted: str) -> str:
-    """Shortens a value that Spark has quoted."""
-    return f"'{shortened(quoted[1:-1])}'" if quoted.startswith("'") else shortened(quoted)
-
-
-def _reason(error: Exception) -> str:
-    if not isinstance(error, PySparkException):
-        return _sentence(error)
-    details = error.getMessageParameters() or {}
-    words = _REASONS.get((error_condition(error) or "").partition(".")[0])
-    try:
-        return words(details) if words else _sentence(error)
-    except KeyError:
-        return _sentence(error)
-
-
-def _type_name(spark_name: str) -> str:
-    name = spark_name.strip('"').lower()
-    return {"bigint": "integer"}.get(name, name)
-
-
-def _sentence(error: Exception) -> str:
-    """Returns Spark's message without its advice to switch the check off. The advice comes last, after any value."""
-    said = re.sub(r"^\[[^\]]+\]\s*", "", reason(error))
-    for tail in (" SQLSTATE: ", " Use `", " If necessary set "):
-        said = said.rpartition(tail)[0] or said
-    return shortened(said.strip(), 500)

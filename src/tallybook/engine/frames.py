@@ -20,10 +20,12 @@ from tallybook.engine.plan import Calculation, RunContext
 from tallybook.engine.session import check_session
 from tallybook.errors import UsageError
 from tallybook.expressions.compile import cast, column_named
+from tallybook.expressions.parameters import ParameterValue, type_of_value
 from tallybook.model.base import ID_PATTERN
 from tallybook.model.columns import INTERNAL, PERIOD, RESERVED, ColumnDef, ColumnType, decimal, folded, system_column
 from tallybook.model.dataset import Dataset, Table, TemporalMode
 from tallybook.model.location import Location
+from tallybook.model.parameter import Parameter
 from tallybook.model.period import GREGORIAN, Calendar, Period
 from tallybook.operations.base import Operation
 from tallybook.operations.flow import publications
@@ -49,14 +51,14 @@ class FrameTables:
     """Tables whose rows are DataFrames, by dataset id and table name."""
 
     frames: Mapping[tuple[str, str], DataFrame]
-    period: str
+    context: RunContext
 
     def rows(self, source: SourceTable) -> DataFrame:
         frame = self.frames[source.dataset.id, source.table.name]
         return frame if POSITION in frame.columns else frame.withColumn(POSITION, F.monotonically_increasing_id())
 
-    def periods(self, _source: SourceTable) -> Sequence[str]:
-        return [self.period]
+    def periods(self, source: SourceTable) -> Sequence[str]:
+        return [period.identifier for period in self.context.periods_of(source)]
 
     def is_small(self, _source: SourceTable) -> bool:
         return False
@@ -74,14 +76,16 @@ def apply_operations(
     table: str = "rows",
     sources: Mapping[str, DataFrame] | None = None,
     selectors: Mapping[str, str] | None = None,
+    parameters: Mapping[str, ParameterValue] | None = None,
     as_of: date | None = None,
     timestamp: datetime | None = None,
     calendar: Calendar = GREGORIAN,
 ) -> DataFrame:
     """Returns the working dataset after the operations, with system columns. Nothing is written or computed yet.
 
-    Expressions read the frame by the name `table`. Joins and appends name the frames of `sources` as datasets. A frame
-    with a `_period` column is filtered to the period. Row ids are unique among the rows of one call.
+    Expressions read the frame by the name `table`, and the `parameters` as `params.NAME`. Joins and appends name the
+    frames of `sources` as datasets. A frame with a `_period` column is filtered to the period. Row ids are unique among
+    the rows of one call.
     """
     check_session(frame.sparkSession)
     if table in (sources or {}):
@@ -92,9 +96,17 @@ def apply_operations(
     span = calendar.period(period) if isinstance(period, str) else period
     given = {table: frame, **(sources or {})}
     datasets = {name: dataset_of(name, given_frame) for name, given_frame in given.items()}
-    head = ProjectHead(id="apply", name="apply", input_dataset_id=table, selectors=dict(selectors or {}))
+    values = dict(parameters or {})
+    head = ProjectHead(
+        id="apply",
+        name="apply",
+        input_dataset_id=table,
+        selectors=dict(selectors or {}),
+        parameters={name: _parameter(name, value) for name, value in values.items()},
+    )
     bound = bind_project(head, _read(operations), DatasetVersions.of(datasets))
-    context = RunContext("apply", span, as_of or span.start_date, run_timestamp, int(run_timestamp.timestamp() * 1000))
+    epoch_ms = int(run_timestamp.timestamp() * 1000)
+    context = RunContext("apply", span, as_of or span.start_date, run_timestamp, epoch_ms, values, calendar)
     calculation = Calculation.of(bound, context)
     if publications(calculation.steps):
         raise UsageError("operations on a frame cannot have an output", "write the frame that apply_operations returns")
@@ -103,9 +115,16 @@ def apply_operations(
             (name, datasets[name].main_table.name): conformed(given_frame, datasets[name])
             for name, given_frame in given.items()
         },
-        span.identifier,
+        context,
     )
     return working_rows(frame.sparkSession, calculation, tables)
+
+
+def _parameter(name: str, value: ParameterValue) -> Parameter:
+    try:
+        return Parameter(type=type_of_value(value))
+    except ValueError as error:
+        raise UsageError(f"parameter '{name}': {error}") from None
 
 
 def _read(operations: Sequence[Operation | Mapping[str, Any]]) -> tuple[Operation, ...]:

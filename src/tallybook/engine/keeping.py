@@ -17,7 +17,10 @@ from tallybook.operations.schema import SourceTable
 from tallybook.rows.segments import Segment
 
 CUT_EVERY = 20
-"""The number of dependent projections after which the Spark plan is cut: its cost grows faster than its length."""
+"""The number of dependent projections after which the Spark plan is cut: its cost grows faster than its length.
+
+Kept rows are cut, too, if their plan has as many steps: otherwise the plan of aggregates over aggregates doubles with
+each of them."""
 
 IsSmall = Callable[[SourceTable], bool]
 
@@ -34,7 +37,29 @@ class Keep:
     """The operation that made the rows; 0 for input rows."""
     reason: str
     is_cut: bool = False
-    """True if the plan is too long, whether the rows are used again or not."""
+    """True if the plan is too long, so that later steps must not depend on it."""
+
+
+@dataclass(frozen=True)
+class KeptTable:
+    """A small joined table that is computed once for all uses of the joined rows."""
+
+    seq: int
+    """The operation that joins it."""
+    alias: str
+    reason: str
+
+
+def kept_tables(steps: Sequence[Step], is_small: IsSmall) -> tuple[KeptTable, ...]:
+    """Returns the small tables that are kept: those that are joined to rows which several steps use. Each use would
+    read the table, and plan that, again."""
+    uses = [step.takes_rows or step.forks or bool(step.overs) for step in steps]
+    return tuple(
+        KeptTable(step.seq, table.alias, f"{sum(uses[index:])} operations use the rows that it is joined to")
+        for index, step in enumerate(steps)
+        for table in step.joined
+        if sum(uses[index:]) > 1 and is_small(table.source)
+    )
 
 
 @dataclass(frozen=True)
@@ -46,6 +71,9 @@ class _Version:
     """Why computing the rows again is dear; None if it is not."""
     depth: int = 0
     """The number of projections that depend on each other."""
+    size: int = 0
+    """The number of projections and groupings in the plan of the rows. Rows that are kept still have theirs, cut ones
+    have none."""
     waiting: frozenset[str] = frozenset()
     """The columns that are assigned, but not yet part of the plan."""
 
@@ -83,55 +111,65 @@ class _Deciding:
                 keep = self._kept(version, number, index)
                 if keep is not None:
                     yield keep
-                    current[number] = replace(version, dear=None, depth=0, waiting=frozenset())
+                    size = 0 if keep.is_cut else version.size
+                    current[number] = replace(version, dear=None, depth=0, size=size, waiting=frozenset())
             read = [version for version in current if self._reads(step, version)]
-            current = [self._changed(step, version) for version in current]
+            current = [self._changed(step, version, read) for version in current]
             if step.adds_rows:
-                current.append(_Version(step.added_segment(self.input, self.evaluator), self._dear_to_add(step, read)))
+                current.append(self._added(step, read))
 
     def _kept(self, version: _Version, number: int, index: int) -> Keep | None:
         """Returns the keep of a version before the first step that uses it, if there is one."""
         made_by = version.segment.made_by
         if version.dear is not None and self._is_used_again(version, index):
-            return Keep(index, number, made_by, version.dear)
+            return Keep(index, number, made_by, version.dear, is_cut=version.size >= CUT_EVERY)
         if version.depth >= CUT_EVERY:
             return Keep(index, number, made_by, f"{version.depth} projections depend on each other", is_cut=True)
+        if self.steps[index].overs and version.size >= CUT_EVERY:
+            return Keep(index, number, made_by, f"{version.size} steps would be planned twice", is_cut=True)
         return None
 
     def _is_used_again(self, version: _Version, index: int) -> bool:
-        """True if the step reads the rows, and a later one uses the same rows."""
+        """True if the step reads the rows, and it or a later one uses the same rows."""
         if self._changes(self.steps[index], version):
-            return False
+            return bool(self.steps[index].overs)
         for step in self.steps[index + 1 :]:
             if self._uses(step, version):
                 return True
-            version = self._changed(step, version)
+            version = self._changed(step, version, ())
         return self.needs_working
 
     def _uses(self, step: Step, version: _Version) -> bool:
         return self._reads(step, version) or self._changes(step, version)
 
     def _reads(self, step: Step, version: _Version) -> bool:
-        """True if a step makes other rows of these: summary rows, or an output."""
-        reads = step.publishes is not None or step.forks
+        """True if a step makes other rows of these: summary rows, totals, an output, or the rows of a check."""
+        reads = step.takes_rows or step.forks or bool(step.overs)
         return reads and step.selects(version.segment, self.evaluator) is not False
 
     def _changes(self, step: Step, version: _Version) -> bool:
         return bool(step.writes) and step.selects(version.segment, self.evaluator) is not False
 
-    def _changed(self, step: Step, version: _Version) -> _Version:
+    def _changed(self, step: Step, version: _Version, read: Sequence[_Version]) -> _Version:
+        """The version after a step. `read` are the versions that the step reads to make other rows of them."""
         after = replace(version, segment=step.segment_after(version.segment, self.evaluator))
         if not self._changes(step, version):
             return after
         reads = step.reads | (frozenset() if version.segment.all_active else {DELETED})
-        settles = bool(step.joined) or bool(reads & version.waiting)
+        joins = bool(step.joined) or bool(step.overs)
+        settles = joins or bool(reads & version.waiting)
         waiting = frozenset() if settles else version.waiting
         return replace(
             after,
             dear=version.dear or self._dear_to_join(step),
             depth=version.depth + settles,
-            waiting=frozenset() if step.joined else waiting | (step.writes.keys() & after.segment.varying.keys()),
+            size=version.size + settles + (sum(one.size for one in read) if step.overs else 0),
+            waiting=frozenset() if joins else waiting | (step.writes.keys() & after.segment.varying.keys()),
         )
+
+    def _added(self, step: Step, read: Sequence[_Version]) -> _Version:
+        segment = step.added_segment(self.input, self.evaluator)
+        return _Version(segment, self._dear_to_add(step, read), size=1 + sum(version.size for version in read))
 
     def _dear_to_join(self, step: Step) -> str | None:
         large = next((table for table in step.joined if not self.is_small(table.source)), None)

@@ -30,6 +30,7 @@ from tallybook.engine.gateway import remember_classes
 from tallybook.engine.java import find_java
 from tallybook.engine.properties import read_submission, spark_home
 from tallybook.errors import SessionError
+from tallybook.exit_codes import UNAVAILABLE
 from tallybook.model.settings import ClassArchive
 from tallybook.secrets import hide_secrets
 
@@ -124,7 +125,8 @@ def start_connect(url: str, conf: Mapping[str, str], log: Path, *, seconds: floa
     try:
         grpc.channel_ready_future(channel).result(timeout=seconds or _CONNECT_SECONDS)
     except grpc.FutureTimeoutError:
-        raise SessionError(f"no Spark Connect server answers at {hide_secrets(url.partition(';')[0])}") from None
+        server = hide_secrets(url.partition(";")[0])
+        raise SessionError(f"no Spark Connect server answers at {server}", exit=UNAVAILABLE) from None
     finally:
         channel.close()
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from threading import Lock
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from tallybook.engine.collect import Values, collected
 from tallybook.engine.execute import Sink, Warn, execute
 from tallybook.engine.keeper import Keeper
 from tallybook.engine.plan import Calculation, RunContext
@@ -23,21 +23,19 @@ from tallybook.expressions.compile import spark_type
 from tallybook.model.columns import INTEGER, ColumnType
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
+from tallybook.model.run import CheckResult
 from tallybook.operations.flow import source_tables
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import BoundProject
-from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
 from tallybook.storage.read import read_all
 
-Values = tuple[object, ...]
 Key = tuple[str, str]
 """A dataset's id and a table's name."""
 
 _HELD_ROWS = 10_000
 """Files with at most this many rows are read once and kept in memory."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class LocalTables:
 
     engine: LocalEngine
     given: Mapping[Key, GivenRows | Location]
-    within: Mapping[Key, Sequence[str]]
+    within: Mapping[SourceTable, Sequence[str]]
     sources: Sequence[SourceTable]
 
     def rows(self, source: SourceTable) -> DataFrame:
@@ -67,10 +65,10 @@ class LocalTables:
         return local_frame(self.engine.spark, {**given.columns, POSITION: INTEGER}, numbered)
 
     def periods(self, source: SourceTable) -> Sequence[str]:
-        return self.within[_key(source)]
+        return self.within[source]
 
     def is_small(self, source: SourceTable) -> bool:
-        """False: Spark evaluates a local frame while planning, so it needs no other treatment."""
+        """False: Spark evaluates a local frame while planning, so it needs no other treatment, and none is kept."""
         return False
 
     @property
@@ -85,10 +83,11 @@ def _key(source: SourceTable) -> Key:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The rows of each output, and of the final working dataset."""
+    """The rows of each output and of the final working dataset, and the results of checks."""
 
     outputs: Mapping[int, Sequence[Values]]
     working: Sequence[Values]
+    checks: Sequence[CheckResult] = ()
 
 
 @dataclass
@@ -104,7 +103,7 @@ class LocalEngine:
         bound: BoundProject,
         context: RunContext,
         given: Mapping[Key, GivenRows | Location],
-        within: Mapping[Key, Sequence[str]],
+        within: Mapping[SourceTable, Sequence[str]],
         *,
         needs_working: bool = True,
     ) -> Evaluated:
@@ -117,7 +116,7 @@ class LocalEngine:
             execute(self.spark, calculation, tables, capture, keeper=_LocalKeeper(self.spark))
         except RunError as error:
             raise RunError(problem.within(project=bound.head.id) for problem in error.problems) from error
-        return Evaluated(capture.outputs, capture.working)
+        return Evaluated(capture.outputs, capture.working, capture.checks)
 
     def held(self, location: Location, table: Table) -> DataFrame:
         """Returns the rows of a file, which is read once."""
@@ -143,6 +142,10 @@ class _Capture(Sink):
     needs_working: bool = True
     outputs: dict[int, Sequence[Values]] = field(default_factory=dict)
     working: Sequence[Values] = ()
+    checks: list[CheckResult] = field(default_factory=list)
+
+    def take_check(self, result: CheckResult) -> None:
+        self.checks.append(result)
 
     def publish(self, output: Publication, rows: DataFrame, _warn: Warn) -> None:
         self.outputs[output.seq] = collected(rows)
@@ -183,28 +186,9 @@ def local_frame(spark: SparkSession, columns: Mapping[str, ColumnType], rows: Se
     return spark.createDataFrame(pa.table(arrays, names=list(columns)), schema)
 
 
-def collected(frame: DataFrame) -> list[Values]:
-    """Returns the rows of a small frame, with timestamps in UTC.
-
-    Timestamps are collected as microseconds: PySpark would convert them to the local time of this machine, which has no
-    year 1.
-    """
-    moments = [isinstance(field.dataType, T.TimestampType) for field in frame.schema]
-    names = map(sql.name, frame.columns)
-    readable = [f"unix_micros({name})" if of_time else name for name, of_time in zip(names, moments, strict=True)]
-    return [
-        tuple(_moment(value) if of_time else value for value, of_time in zip(row, moments, strict=True))
-        for row in frame.selectExpr(*readable).collect()
-    ]
-
-
 def _arrow_type(type: ColumnType) -> pa.DataType:
     return pa.decimal128(type.precision, type.scale) if type.kind == "decimal" else _ARROW[type.kind]
 
 
 def _exact(value: object, type: ColumnType) -> object:
     return Decimal(value) if type.kind == "decimal" and isinstance(value, int) else value
-
-
-def _moment(micros: int | None) -> datetime | None:
-    return None if micros is None else _EPOCH + timedelta(microseconds=micros)

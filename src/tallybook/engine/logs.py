@@ -29,7 +29,7 @@ def _remove_oldest(logs: Iterable[Path], keep: int) -> None:
     """Removes all but the newest logs; their names sort by time. The log of a running process stays, and so does one
     that cannot be removed."""
     for log in sorted(logs, key=lambda log: log.name, reverse=True)[keep:]:
-        if _runs(log):
+        if is_running_log(log):
             continue
         try:
             log.unlink()
@@ -46,7 +46,8 @@ def _is_ours(log: Path) -> bool:
         return False
 
 
-def _runs(log: Path) -> bool:
+def is_running_log(log: Path) -> bool:
+    """True if the process that wrote the log may still run."""
     _, _, process = log.stem.rpartition("-")
     try:
         os.kill(int(process), 0)

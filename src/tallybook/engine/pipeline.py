@@ -3,7 +3,7 @@ step. Nothing here starts a job."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
@@ -14,9 +14,11 @@ from tallybook.engine.tables import Tables
 from tallybook.expressions.compile import Compiler
 from tallybook.model.columns import DELETED, INTEGER, ROW_ID, SYSTEM_COLUMNS, VALIDITY_COLUMNS, ColumnType
 from tallybook.operations.base import BuildContext, Step
+from tallybook.operations.flow import lookup_columns
 from tallybook.operations.schema import SourceTable
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION, RowIds
+from tallybook.rows.joins import KeyedTables
 from tallybook.rows.system import column_values, input_system_columns, is_active, rows_of_period, select_typed
 from tallybook.rows.working import Rows, loaded_rows, union
 
@@ -31,6 +33,8 @@ class Pipeline:
     spark: SparkSession
     calculation: Calculation
     tables: Tables
+    keep: Callable[[DataFrame], DataFrame] | None = None
+    """Lets Spark compute rows once; None if they are computed again for each use."""
     names_keys: bool = False
     """True if a join that is not unique shall fail with the key."""
 
@@ -40,8 +44,17 @@ class Pipeline:
         context, steps = self.calculation.context, self.calculation.steps
         ids = RowIds(context.epoch_ms, {0: 0} | {step.seq: rank for rank, step in enumerate(steps, 1)})
         load = cache(lambda source: other_rows(source, self.tables, context, ids))
-        compiler = Compiler(context.timestamp, context.period.identifier)
-        return BuildContext(compiler, self.calculation.evaluator, ids, load, self.calculation.input, self.names_keys)
+        return BuildContext(
+            compiler=Compiler(context.timestamp, context.run_period, parameters=context.parameters),
+            evaluator=self.calculation.evaluator,
+            ids=ids,
+            load=load,
+            input=self.calculation.input,
+            keyed=KeyedTables(self.keep),
+            kept_tables={(kept.seq, kept.alias) for kept in self.calculation.kept_tables(self.tables.is_small)},
+            lookup_columns=lookup_columns(steps) if self.calculation.optimisations.reuse_joins else {},
+            names_keys=self.names_keys,
+        )
 
     def first(self) -> Working:
         """Returns the working dataset before any operation."""
@@ -52,16 +65,25 @@ class Pipeline:
         own = {name: values[name] for name in (*SYSTEM_COLUMNS, *VALIDITY_COLUMNS) if name in segment.varying}
         return (loaded_rows(segment, frame, own),)
 
+    def active_input(self) -> DataFrame:
+        """Returns the input rows of the period that are not deleted, without their columns."""
+        (rows,) = self.first()
+        active = rows.frame if rows.segment.all_active else rows.frame.filter(is_active())
+        return active.selectExpr("1")
+
     def after(self, step: Step, working: Working) -> Working:
         """Returns the working dataset after a step."""
-        changed = tuple(self._changed(step, rows) for rows in working)
+        build = self.build
+        if step.overs:
+            build = replace(build, totals=step.totals(self.read(step, working), build))
+        changed = tuple(self._changed(step, rows, build) for rows in working)
         if not step.adds_rows:
             return changed
         return (*changed, step.add(None if step.appends is not None else self.read(step, working), self.build))
 
-    def _changed(self, step: Step, rows: Rows) -> Rows:
+    def _changed(self, step: Step, rows: Rows, build: BuildContext) -> Rows:
         if step.writes and step.selects(rows.segment, self.build.evaluator) is not False:
-            changed = step.change(rows, self.build)
+            changed = step.change(rows, build)
             return changed if self.calculation.optimisations.fuse_updates else changed.settled()
         return replace(rows, segment=step.segment_after(rows.segment, self.build.evaluator))
 
@@ -72,9 +94,22 @@ class Pipeline:
         columns = {name: step.before.columns[name] for name in step.columns_read}
         return union(selected or working[:1], columns)
 
-    def to_publish(self, step: Step, working: Working) -> DataFrame:
-        """Returns the rows that a step publishes."""
-        return step.rows_to_publish(self.read(step, working), self.build)
+    def taken(self, step: Step, working: Working) -> DataFrame:
+        """Returns the rows that a step publishes or tests."""
+        rows = self.read(step, working)
+        return step.rows_to_publish(rows, self.build) if step.publishes else step.rows_to_test(rows, self.build)
+
+    def verdicts(self, steps: Sequence[Step], working: Working) -> DataFrame:
+        """Returns a column for each of several tests of the same rows; see `Step.verdict`."""
+        evaluator = self.build.evaluator
+        selected = [
+            rows for rows in working if any(step.selects(rows.segment, evaluator) is not False for step in steps)
+        ]
+        columns = {name: step.before.columns[name] for step in steps for name in step.columns_read}
+        rows = union(selected or working[:1], columns)
+        return rows.frame.select(
+            *(step.verdict(rows, self.build).alias(f"verdict{index}") for index, step in enumerate(steps))
+        )
 
     def frame(self, working: Working, columns: Mapping[str, ColumnType]) -> DataFrame:
         """Returns columns of all working rows."""
@@ -99,7 +134,7 @@ def other_rows(source: SourceTable, tables: Tables, context: RunContext, ids: Ro
 
 
 def _current(source: SourceTable, tables: Tables, context: RunContext) -> DataFrame:
-    return rows_of_period(tables.rows(source), source.table, tables.periods(source), context.as_of)
+    return rows_of_period(tables.rows(source), source.table, tables.periods(source), context.as_of_for(source))
 
 
 def _system(frame: DataFrame, source: SourceTable, context: RunContext, ids: RowIds) -> dict[str, str]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
-from tallybook.engine.keeping import IsSmall, Keep, decide
+from tallybook.engine.keeping import IsSmall, Keep, KeptTable, decide, kept_tables
 from tallybook.errors import RunError, ValidationError, fail
 from tallybook.expressions.evaluate import BlindEvaluator, Evaluator
-from tallybook.model.columns import OPERATION_SEQ, PERIOD, SOURCE_DATASET_ID, SOURCE_TABLE, STRING
+from tallybook.expressions.parameters import Parameters
+from tallybook.model.columns import OPERATION_SEQ, PERIOD, SOURCE_DATASET_ID, SOURCE_TABLE, STRING, ColumnType
 from tallybook.model.location import Location
-from tallybook.model.period import Period
+from tallybook.model.nested_period import NestedPeriod
+from tallybook.model.period import GREGORIAN, Calendar, Period
+from tallybook.model.relative_period import RunPeriod
+from tallybook.model.replaced_periods import ReplacedPeriods
 from tallybook.operations.base import Step
 from tallybook.operations.flow import publications, source_tables, tables_without_positions
 from tallybook.operations.publication import Publication
@@ -35,6 +39,27 @@ class RunContext:
     timestamp: datetime
     epoch_ms: int
     """A number no other run of the store has: the time part of the ids of its rows."""
+    parameters: Parameters = field(default_factory=dict)
+    calendar: Calendar = GREGORIAN
+    """The calendar on which the periods around that of the run are counted."""
+
+    @property
+    def run_period(self) -> RunPeriod:
+        """The period, with the periods around it."""
+        return RunPeriod(self.period, self.calendar)
+
+    def periods_of(self, source: SourceTable) -> tuple[Period, ...]:
+        """The periods whose rows are read of a table. Raises PeriodNotFound if the calendar does not have them."""
+        return source.periods(self.run_period)
+
+    def as_of_for(self, source: SourceTable) -> date | None:
+        """The date on which the rows of a bitemporal table must be valid; None if each working row has its own."""
+        if source.as_of == "row":
+            return None
+        period = self.run_period.relative(source.period)[0]
+        if source.as_of == "period_end":
+            return period.end_date
+        return self.as_of if source.period is None else period.start_date
 
 
 Locate = Callable[[SourceTable], tuple[Location, ...]]
@@ -51,6 +76,8 @@ class Optimisations:
     """Make one projection of updates that do not depend on each other."""
     keep_rows: bool = True
     """Compute rows once that are dear and used more than once."""
+    reuse_joins: bool = True
+    """Join a lookup once as long as its keys stay the same, and compute small joined tables once."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +89,8 @@ class Calculation:
     schema: WorkingSchema
     """The working dataset before the first step."""
     steps: tuple[Step, ...]
+    min_rows: int = field(default=0, kw_only=True)
+    """The fewest input rows; with fewer the run fails."""
     optimisations: Optimisations = field(default=Optimisations(), kw_only=True)
 
     @classmethod
@@ -70,13 +99,13 @@ class Calculation:
         if bound.problems:
             raise ValidationError(bound.problems)
         assert bound.input is not None and bound.schema is not None, "a project without problems is whole"
-        return Calculation(context, bound.input, bound.schema, bound.steps)
+        return Calculation(context, bound.input, bound.schema, bound.steps, min_rows=bound.head.input.min_rows)
 
     @property
     def evaluator(self) -> Evaluator:
         """Computes expressions that need no row."""
         known = Evaluator if self.optimisations.evaluate_constants else BlindEvaluator
-        return known(self.context.timestamp, self.context.period.identifier)
+        return known(self.context.timestamp, self.context.run_period, parameters=self.context.parameters)
 
     def input_segment(self, given: Collection[str], periods: Sequence[str] = ()) -> Segment:
         """What is known of the input rows. `given` are the columns of the data, `periods` those whose rows are read."""
@@ -98,6 +127,10 @@ class Calculation:
         first = self.input_segment(self.schema.system)
         return decide(first, self.input, self.steps, self.evaluator, is_small, needs_working=needs_working)
 
+    def kept_tables(self, is_small: IsSmall) -> tuple[KeptTable, ...]:
+        """The small joined tables that are computed once; the same for all data."""
+        return kept_tables(self.steps, is_small) if self.optimisations.reuse_joins else ()
+
     @property
     def last(self) -> WorkingSchema:
         """The working dataset after the last step."""
@@ -113,18 +146,39 @@ class Plan(Calculation):
     locations: Mapping[SourceTable, tuple[Location, ...]]
     destinations: Mapping[int, Location]
     """Where each output is written, by seq."""
+    parameter_types: Mapping[str, ColumnType] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     """What a user should know before the run."""
 
     @property
     def kept(self) -> tuple[Keep, ...]:
         """The rows that the run keeps."""
-        return self.keeps(lambda source: are_small(self.locations[source]))
+        return self.keeps(self._is_small)
+
+    @property
+    def tables_kept(self) -> tuple[KeptTable, ...]:
+        """The small joined tables that the run computes once."""
+        return self.kept_tables(self._is_small)
+
+    def _is_small(self, source: SourceTable) -> bool:
+        return are_small(self.locations[source])
 
     @property
     def outputs(self) -> tuple[Publication, ...]:
         """The outputs of the run, in order."""
         return publications(self.steps)
+
+    def replaced_periods(self, output: Publication) -> ReplacedPeriods | None:
+        """The periods whose rows an output replaces; None unless its mode is `replace_period`."""
+        if output.mode != "replace_period":
+            return None
+        appended = (step.appends.table for step in self.steps if step.appends is not None and step.seq < output.seq)
+        read = (
+            name
+            for source in (self.input, *appended)
+            for name in periods_read(source, self.locations[source], self.context)
+        )
+        return ReplacedPeriods.of_run(NestedPeriod(self.context.period, self.context.calendar), read)
 
     @property
     def tables_without_positions(self) -> frozenset[SourceTable]:
@@ -132,23 +186,69 @@ class Plan(Calculation):
         return tables_without_positions(self.input, self.steps)
 
 
+def periods_read(source: SourceTable, locations: Sequence[Location], context: RunContext) -> tuple[str, ...]:
+    """Returns the periods that the locations of a table are read for, if they say so; else the child periods that they
+    were expanded to; else the periods that the table is read for.
+
+    A location of a longer period (the file of a year in the run of a month) has rows of several periods, so its rows
+    must have a period column.
+    """
+    named = dict.fromkeys(name for location in locations for name in location.periods)
+    if named:
+        return tuple(named)
+    rendered = [location.period for location in locations if location.period is not None]
+    parts = [context.calendar.period(name) for name in dict.fromkeys(rendered)]
+    names: list[str] = []
+    for period in context.periods_of(source):
+        inside = [part.identifier for part in parts if period.contains(part)]
+        names += inside or [period.identifier]
+    return tuple(names)
+
+
 def make_plan(bound: BoundProject, context: RunContext, locate: Locate, destine: Destine) -> Plan:
     """Resolves every location that a checked project reads and writes."""
     calculation = Calculation.of(bound, context)
     if len(bound.steps) > MAX_STEPS:
         raise fail("InvalidArguments", f"a project has at most {MAX_STEPS} operations, this one {len(bound.steps)}")
+    destinations = {
+        output.seq: _destined(output, calculation.input, destine) for output in publications(calculation.steps)
+    }
     return Plan(
         project_id=bound.head.id,
         project_version=bound.head.version,
+        parameter_types={name: parameter.type for name, parameter in bound.head.parameters.items()},
         context=calculation.context,
         input=calculation.input,
         schema=calculation.schema,
-        steps=calculation.steps,
-        locations={source: locate(source) for source in source_tables(calculation.input, calculation.steps)},
-        destinations={
-            output.seq: _destined(output, calculation.input, destine) for output in publications(calculation.steps)
+        steps=tuple(_for_people(step, destinations) for step in calculation.steps),
+        min_rows=calculation.min_rows,
+        locations={
+            source: _located(source, calculation, locate)
+            for source in source_tables(calculation.input, calculation.steps)
         },
+        destinations=destinations,
     )
+
+
+def _for_people(step: Step, destinations: Mapping[int, Location]) -> Step:
+    """Returns an output without the system columns if people read its files and the user did not choose columns."""
+    output = step.publishes
+    if output is None or not destinations[output.seq].source.for_people:
+        return step
+    return replace(step, publishes=output.as_read_by_people())
+
+
+def _located(source: SourceTable, calculation: Calculation, locate: Locate) -> tuple[Location, ...]:
+    """Finds the locations of a table. A failure to read another period is a problem of the operation that asks for it,
+    also if the period only gives the date of a bitemporal table."""
+    try:
+        calculation.context.as_of_for(source)
+        return locate(source)
+    except RunError as error:
+        if source.period is None:
+            raise
+        step = next(step for step in calculation.steps if source in step.sources)
+        raise RunError(map(step.attribute, error.problems)) from error
 
 
 def _destined(output: Publication, input: SourceTable, destine: Destine) -> Location:

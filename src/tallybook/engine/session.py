@@ -9,6 +9,7 @@ An active session is used as it is. Otherwise one is started: on a Connect serve
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -30,8 +31,11 @@ from tallybook.engine.launch import (
 from tallybook.engine.logs import new_log
 from tallybook.engine.properties import JAVA_OPTIONS
 from tallybook.errors import SessionError
+from tallybook.exit_codes import UNAVAILABLE
 from tallybook.model.settings import LogSettings, SparkSettings
 from tallybook.secrets import hide_secrets
+
+logger = logging.getLogger("tallybook.session")
 
 NEEDS = {
     "spark.sql.session.timeZone": ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00"),
@@ -71,7 +75,10 @@ def get_session(
         settings, conf = settings or SparkSettings(), conf or {}
         _check(settings.conf, "remove from `spark.conf` of tallybook.yaml: {key}")
         spark = _warm_session(settings, conf) if warm else None
-        spark = spark or _start(settings, conf, new_log(log_dir, (logs or LogSettings()).keep))
+        if spark is None:
+            logger.debug("starting Spark …")
+            spark = _start(settings, conf, new_log(log_dir, (logs or LogSettings()).keep))
+        logger.debug("Spark is ready; preparing …")
     check_session(spark)
     return spark
 
@@ -144,7 +151,8 @@ def _failing_with(log: Path) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise SessionError(f"Spark did not start: {_reason(error, log)}", hint=f"its log is {log}") from error
+        message = f"Spark did not start: {_reason(error, log)}"
+        raise SessionError(message, hint=f"its log is {log}", exit=UNAVAILABLE) from error
 
 
 def _reason(error: Exception, log: Path) -> str:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tallybook.engine.plan import Plan
+from tallybook.engine.plan import Plan, RunContext, periods_read
 from tallybook.model.location import Location
-from tallybook.model.period import Calendar, Period
 from tallybook.operations.schema import SourceTable
-from tallybook.storage.inputs import are_small
+from tallybook.storage.inputs import are_small, held
 from tallybook.storage.read import read_all
+from tallybook.storage.scan import ALL, Part
 
 _OPENED_AT_ONCE = 8
 
@@ -47,15 +48,22 @@ class LocatedTables:
 
     spark: SparkSession
     locations: Mapping[SourceTable, tuple[Location, ...]]
-    period: Period
-    calendar: Calendar
+    context: RunContext
     without_positions: Collection[SourceTable] = ()
     """Tables whose rows need no position, because they get no id."""
 
     @classmethod
-    def of(cls, spark: SparkSession, plan: Plan, calendar: Calendar) -> LocatedTables:
+    def of(cls, spark: SparkSession, plan: Plan) -> LocatedTables:
         """Returns the tables that a plan reads."""
-        return cls(spark, plan.locations, plan.context.period, calendar, plan.tables_without_positions)
+        return cls(spark, plan.locations, plan.context, plan.tables_without_positions)
+
+    @contextmanager
+    def held(self) -> Iterator[tuple[LocatedTables, Mapping[Location, Location]]]:
+        """Keeps the rows of all tables as they are in the block. Returns the tables to read in it, and the location
+        that is read instead of each one."""
+        with held(location for locations in self.locations.values() for location in locations) as instead:
+            locations = {source: tuple(instead[one] for one in every) for source, every in self.locations.items()}
+            yield replace(self, locations=locations), instead
 
     def rows(self, source: SourceTable) -> DataFrame:
         return self._opened[source].result()
@@ -72,17 +80,20 @@ class LocatedTables:
             location if location.period in within else replace(location, period=None)
             for location in self.locations[source]
         ]
-        return read_all(self.spark, locations, source.table, numbered=source not in self.without_positions)
+        numbered = source not in self.without_positions
+        return read_all(self.spark, locations, source.table, numbered=numbered, part=self._part(source))
+
+    def _part(self, source: SourceTable) -> Part:
+        """Returns the rows that the temporal filter keeps."""
+        match source.table.temporal_mode:
+            case "period":
+                return Part(periods=tuple(self.periods(source)))
+            case "bitemporal":
+                return Part(as_of=self.context.as_of_for(source))
+        return ALL
 
     def periods(self, source: SourceTable) -> Sequence[str]:
-        """Returns the child periods that the locations were expanded to, else the run's own period.
-
-        A location of a longer period (the file of a year in the run of a month) has rows of several periods, so its
-        rows must have a period column.
-        """
-        rendered = [location.period for location in self.locations[source] if location.period is not None]
-        parts = [name for name in rendered if self.period.contains(self.calendar.period(name))]
-        return parts or [self.period.identifier]
+        return periods_read(source, self.locations[source], self.context)
 
     def is_small(self, source: SourceTable) -> bool:
         return are_small(self.locations[source])

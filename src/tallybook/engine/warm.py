@@ -40,6 +40,7 @@ from tallybook.engine.launch import TOKEN_VARIABLE, start_connect
 from tallybook.engine.locks import lock, locked
 from tallybook.engine.properties import read_submission, spark_home
 from tallybook.errors import SessionError
+from tallybook.exit_codes import BUSY, UNAVAILABLE
 from tallybook.model.settings import SparkSettings
 from tallybook.private import cache_folder, make_private_file, make_private_folder
 
@@ -156,6 +157,13 @@ def all_warm(settings: SparkSettings) -> Iterator[tuple[WarmSession, Running, bo
             yield session, running, session == own
 
 
+def any_warm() -> bool:
+    """True if a warm session of this user runs, with any settings."""
+    cache = cache_folder()
+    folders = cache.glob(f"{_PREFIX}*") if cache is not None else ()
+    return any(WarmSession(folder).running() for folder in folders)
+
+
 def start_warm(settings: SparkSettings, idle_minutes: int) -> tuple[WarmSession, Running]:
     """Starts the warm session for these settings and waits until it takes commands. One that runs is left as it is."""
     session = find_warm(settings)
@@ -185,7 +193,9 @@ def stop_warm(session: WarmSession, *, now: bool = False) -> Running | None:
             return None
         if not free and not now:
             raise SessionError(
-                f"the warm session (pid {running.pid}) is in use", hint="wait until the command ends, or add --now"
+                f"the warm session (pid {running.pid}) is in use",
+                hint="wait until the command ends, or add --now",
+                exit=BUSY,
             )
         session.description.unlink(missing_ok=True)
         for send in (signal.SIGTERM, signal.SIGKILL):
@@ -246,5 +256,5 @@ def _wait_for_start(session: WarmSession, server: subprocess.Popen[bytes]) -> Ru
     server.kill()
     with suppress(OSError, ValueError, KeyError):
         failure = json.loads(session.failure.read_text(encoding="utf-8"))
-        raise SessionError(failure["message"], hint=failure["hint"])
-    raise SessionError("the warm session did not start", hint=f"its log is {session.log}")
+        raise SessionError(failure["message"], hint=failure["hint"], exit=UNAVAILABLE)
+    raise SessionError("the warm session did not start", hint=f"its log is {session.log}", exit=UNAVAILABLE)

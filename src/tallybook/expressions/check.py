@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import reduce
 
-from tallybook.errors import Problem, did_you_mean
+from tallybook.errors import Problem
 from tallybook.expressions import decimals
-from tallybook.expressions.registry import KNOWN_ELSEWHERE, Argument, Function, Param, find_function, function_names
-from tallybook.expressions.scope import Resolved, Scope
+from tallybook.expressions.elsewhere import arguments_hint, hint_for
+from tallybook.expressions.registry import Argument, Function, Param, find_function, function_names
+from tallybook.expressions.scope import PARAMETERS, Resolved, Scope
 from tallybook.expressions.selectors import inside_selector
-from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Star, walk
+from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Over, Star, walk
 from tallybook.model.columns import BOOLEAN, INTEGER, NULL, STRING, TIMESTAMP, UNKNOWN, ColumnType, decimal
 
 INTEGER_RANGE = range(-(2**63), 2**63)
@@ -37,6 +38,13 @@ class TypedColumn(Typed):
 
 
 @dataclass(frozen=True)
+class TypedParameter(Typed):
+    """A parameter of the project: a constant of the run."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class TypedCast(Typed):
     """A value converted to a wider type, or a bare NULL that gets a type."""
 
@@ -49,12 +57,22 @@ class TypedCall(Typed):
     args: tuple[Typed, ...]
 
 
+@dataclass(frozen=True)
+class TypedOver(Typed):
+    """An aggregate over the rows that an operation selects and that have the same keys."""
+
+    call: TypedCall
+    keys: tuple[Resolved, ...]
+
+
 @dataclass
 class Checker:
     """Checks one expression against a scope. `grouped` is the set of grouped columns inside an aggregation."""
 
     scope: Scope
     grouped: frozenset[str] | None = None
+    over: bool = False
+    """True where `OVER` can be used."""
     problems: list[Problem] = field(default_factory=list)
     _inside_aggregate: bool = False
     _aggregates_seen: int = 0
@@ -79,6 +97,8 @@ class Checker:
             return self._column(node)
         if isinstance(node, Call):
             return self._call(node)
+        if isinstance(node, Over):
+            return self._over(node)
         if isinstance(node, Named):
             return self._named(node)
         self._report("ExpressionParseError", "only COUNT(*) takes a '*'", node)
@@ -91,6 +111,8 @@ class Checker:
             return None
         if column.type == UNKNOWN:
             return None
+        if column.table == PARAMETERS and self.scope.has_parameters:
+            return TypedParameter(node, column.type, column.column)
         if self.grouped is not None and not self._inside_aggregate and column.physical not in self.grouped:
             self._report(
                 "InvalidAggregation",
@@ -147,14 +169,10 @@ class Checker:
     def _unknown(self, node: Call) -> None:
         """Reports an unknown function: as an aggregate where one is needed and no argument aggregates."""
         aggregating = self.grouped is not None and not self._inside_aggregate and not _summarises(node)
-        ours = KNOWN_ELSEWHERE.get(node.name)
-        function = find_function(ours) if ours else None
-        hint = f"write {function.signature if function else ours}" if ours else None
+        hint = hint_for(node.name, aggregate=aggregating)
         if aggregating:
-            hint = hint or did_you_mean(node.name, function_names(aggregate=True))
             problem = Problem("InvalidAggregation", f"there is no aggregate function {node.name}", hint)
         else:
-            hint = hint or did_you_mean(node.name, function_names())
             problem = Problem("UnknownFunction", f"there is no function {node.name}", hint)
         name = replace(node.span, end=node.span.start + len(node.name))
         self.problems.append(problem.within(place=name.place))
@@ -166,7 +184,7 @@ class Checker:
                 "AggregateMisplaced",
                 f"{node.name} is an aggregate function and cannot be used here",
                 node,
-                "use aggregate functions in `aggregate`, or in the `aggregation` of `append`"
+                self._where_aggregates_belong(node)
                 + (f"; within a row use {row_wise}(a, b)" if row_wise != node.name else ""),
             )
             return None
@@ -185,12 +203,54 @@ class Checker:
         finally:
             self._inside_aggregate = False
 
+    def _where_aggregates_belong(self, node: Call) -> str:
+        if not self.over:
+            return "use aggregate functions in `aggregate`, or in the `aggregation` of a source"
+        call = _text(node) or f"{node.name}(…)"
+        return f"for a total of the rows that are selected, write {call} OVER (), or OVER (column) for each group"
+
+    def _over(self, node: Over) -> Typed | None:
+        """Checks an aggregate over a group. What it aggregates is checked as in an aggregation without keys."""
+        if not self.over or self.grouped is not None:
+            self._report_over(node)
+            return None
+        function = find_function(node.call.name)
+        if function is not None and not function.aggregate:
+            message = f"{node.call.name} is not an aggregate function, so it cannot have OVER"
+            choices = ", ".join(function_names(aggregate=True))
+            self._report("InvalidAggregation", message, node, f"use one of: {choices}")
+            return None
+        inner = Checker(self.scope, frozenset())
+        call = inner.check(node.call)
+        self.problems += inner.problems
+        keys = [self._column(key) for key in node.keys]
+        for key in keys:
+            if isinstance(key, TypedParameter):
+                message = f"'{key.node.span.text}' is a parameter, not a column to group by"
+                self._report("ColumnNotFound", message, key.node, "leave it out: it is the same for all rows")
+        columns = tuple(key.column for key in keys if isinstance(key, TypedColumn))
+        if call is None or len(columns) < len(keys):
+            return None
+        if len({key.physical for key in columns}) < len(columns):
+            self._report("DuplicateColumn", "OVER has the same column twice", node, "keep one")
+            return None
+        return TypedOver(node, call.type, call, columns) if isinstance(call, TypedCall) else call
+
+    def _report_over(self, node: Over) -> None:
+        hint = "compute it with an update into a column first, then use that column"
+        if self._inside_aggregate:
+            self._report("InvalidAggregation", "OVER is nested inside another aggregate function", node, hint)
+        else:
+            message = "OVER can be used only in the assignments of an update"
+            self._report("AggregateMisplaced", message, node, hint)
+
     def _apply(self, node: Call, function: Function) -> Typed | None:
         args = [self._check(arg) for arg in node.args]
         shape = function.shapes(len(args))
         if shape is None:
             count = f"{len(args)} argument{'' if len(args) == 1 else 's'}"
-            self._report("TypeMismatch", f"{node.name} cannot take {count}", node, f"write {function.signature}")
+            hint = arguments_hint(node.name, len(args)) or f"write {function.signature}"
+            self._report("TypeMismatch", f"{node.name} cannot take {count}", node, hint)
             return None
         fits = [self._fits(node, function, param, arg) for param, arg in zip(shape, args, strict=True)]
         typed = [arg for arg in args if arg is not None]
@@ -216,7 +276,8 @@ class Checker:
                 "TypeMismatch",
                 f"{_title(node)} needs {param.accepts.name} here, but {_subject(arg)} is {arg.type}",
                 arg.node,
-                _conversion_hint(arg, param.accepts.kinds) or f"write {function.signature}",
+                (None if param.literal else _conversion_hint(arg, param.accepts.kinds))
+                or f"write {function.signature}",
             )
             return False
         if param.literal and not isinstance(arg, TypedLiteral):
@@ -224,7 +285,7 @@ class Checker:
                 "TypeMismatch",
                 f"{node.name} needs a literal for {param.name}, not {_subject(arg)}",
                 arg.node,
-                "convert text with TO_DATE(…)" if arg.type == STRING else f"write {function.signature}",
+                param.instead or f"write {function.signature}",
             )
             return False
         return True
@@ -285,6 +346,20 @@ def columns_read(typed: Typed) -> Iterator[Resolved]:
     elif isinstance(typed, TypedCall):
         for arg in typed.args:
             yield from columns_read(arg)
+    elif isinstance(typed, TypedOver):
+        yield from columns_read(typed.call)
+        yield from typed.keys
+
+
+def overs_of(typed: Typed) -> Iterator[TypedOver]:
+    """Yields every aggregate over a group that the expression has."""
+    if isinstance(typed, TypedOver):
+        yield typed
+    elif isinstance(typed, TypedCast):
+        yield from overs_of(typed.arg)
+    elif isinstance(typed, TypedCall):
+        for arg in typed.args:
+            yield from overs_of(arg)
 
 
 def tables_read(typed: Typed) -> set[str]:
@@ -319,8 +394,13 @@ def _title(node: Call) -> str:
 
 def _subject(typed: Typed, otherwise: str = "this value") -> str:
     """The text of an argument if it is short, else another word for it."""
-    text = typed.node.span.text
-    return text if 0 < len(text) <= 40 and "\n" not in text else otherwise
+    return _text(typed.node) or otherwise
+
+
+def _text(node: Node) -> str | None:
+    """The text of a node if it is short."""
+    text = node.span.text
+    return text if 0 < len(text) <= 40 and "\n" not in text else None
 
 
 def _summarises(node: Node) -> bool:

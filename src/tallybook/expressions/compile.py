@@ -6,22 +6,36 @@ a level of nesting and Spark Connect cannot send expressions of more than about 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
+from math import inf
 from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from tallybook.expressions.check import Typed, TypedCall, TypedCast, TypedColumn, TypedLiteral, argument
-from tallybook.expressions.registry import Building
+from tallybook.expressions.check import (
+    Typed,
+    TypedCall,
+    TypedCast,
+    TypedColumn,
+    TypedLiteral,
+    TypedOver,
+    TypedParameter,
+    argument,
+)
+from tallybook.expressions.functions.dates import day, timestamp_literal
+from tallybook.expressions.functions.raising import refusing
+from tallybook.expressions.functions.spark import computed_once
+from tallybook.expressions.registry import Building, Function
 from tallybook.expressions.scope import Resolved
 from tallybook.expressions.tree import quote
 from tallybook.model.columns import DATE, INTEGER, NULL, ColumnType
+from tallybook.model.relative_period import RunPeriod
 
 SMALL = 12
 """An expression of at most this many parts is copied where a function needs it more than once."""
@@ -60,11 +74,14 @@ def working_column(column: Resolved) -> Column:
 
 @dataclass(frozen=True)
 class Compiler:
-    """Compiles expressions of one run: its time and period are constants in them."""
+    """Compiles expressions of one run: its time, period and parameters are constants in them."""
 
     timestamp: datetime
-    period: str
+    period: RunPeriod
     read: Callable[[Resolved], Column] = working_column
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    totals: Mapping[TypedOver, str] = field(default_factory=dict)
+    """The columns that have the values of aggregates over groups."""
 
     def column(self, typed: Typed) -> Column:
         """The Spark column of a checked expression."""
@@ -72,6 +89,10 @@ class Compiler:
             return _literal(typed.value, typed.type)
         if isinstance(typed, TypedColumn):
             return self.read(typed.column)
+        if isinstance(typed, TypedOver):
+            return column_named(self.totals[typed])
+        if isinstance(typed, TypedParameter):
+            return _literal(self.parameters[typed.name], typed.type)
         if isinstance(typed, TypedCast):
             return cast(self.column(typed.arg), typed.type)
         assert isinstance(typed, TypedCall)
@@ -89,11 +110,19 @@ class Compiler:
         ]
         arguments = [argument(arg) for arg in typed.args]
         building = Building(arguments, typed.type, self.timestamp, self.period, cast)
-        large = [i for i, arg in enumerate(typed.args) if i in typed.function.repeats and _size(arg) > SMALL]
+        large = [i for i, arg in enumerate(typed.args) if _size(arg) > _copied_size(typed.function, i)]
         built = _computed_once(large, args, lambda columns: typed.function.build(building, *columns))
         if not (typed.function.moves_dates and typed.type == DATE and len(args) > 1):
             return built
-        return _computed_once([0] if _size(typed) > SMALL else [], [built], lambda dates: _in_calendar(*dates))
+        name = "" if typed.function.operator else typed.function.name
+        return _computed_once([0] if _size(typed) > SMALL else [], [built], lambda dates: _in_calendar(name, *dates))
+
+
+def _copied_size(function: Function, index: int) -> float:
+    """The parts of the largest argument that may be copied wherever `build` mentions it."""
+    if index in function.repeats_often:
+        return 2
+    return SMALL if index in function.repeats else inf
 
 
 def _size(typed: Typed) -> int:
@@ -106,8 +135,7 @@ def _computed_once(
 ) -> Column:
     """Gives `build` some columns as variables, since Spark copies a column wherever it is mentioned.
 
-    Without that a plan doubles with every level of nesting. A function over an array of one is the only variable an
-    expression can have; it costs more than copying something small.
+    Without that a plan doubles with every level of nesting. A variable costs more than copying something small.
     """
     if not indices:
         return build(columns)
@@ -116,17 +144,13 @@ def _computed_once(
     def bind(value: Column) -> Column:
         return _computed_once(others, [*columns[:index], value, *columns[index + 1 :]], build)
 
-    return F.get(F.transform(F.array(columns[index]), bind), F.lit(0))
+    return computed_once(columns[index], bind)
 
 
-def _in_calendar(date: Column) -> Column:
-    """Fails for a date outside the years 1 to 9999, which Spark would accept but Python and databases cannot hold.
-
-    Spark has no function that raises with a type, so an invalid text is cast to a date; the text gives the reason.
-    """
+def _in_calendar(function: str, date: Column) -> Column:
+    """Fails for a date outside the years 1 to 9999, which Spark would accept but Python and databases cannot hold."""
     outside = (date < F.lit(FIRST_DAY).cast("date")) | (date > F.lit(LAST_DAY).cast("date"))
-    said = F.concat(date.cast("string"), F.lit(", outside the years 1 to 9999,"))
-    return F.when(outside, said.cast("date")).otherwise(date)
+    return F.when(outside, refusing(function, date, "is outside the years 1 to 9999")).otherwise(date)
 
 
 def cast(column: Column, type: ColumnType) -> Column:
@@ -139,4 +163,8 @@ def _literal(value: object, type: ColumnType) -> Column:
     if type.kind == "decimal":
         assert isinstance(value, int | Decimal)
         return cast(F.lit(format(value, "f") if isinstance(value, Decimal) else str(value)), type)
+    if isinstance(value, datetime):
+        return timestamp_literal(value)
+    if isinstance(value, date):
+        return day(value)
     return cast(F.lit(value), type) if type == INTEGER else F.lit(value)

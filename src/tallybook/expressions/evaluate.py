@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
 from tallybook.errors import fail
-from tallybook.expressions.check import Typed, TypedCall, TypedCast, TypedColumn, TypedLiteral, argument
+from tallybook.expressions.check import (
+    Typed,
+    TypedCall,
+    TypedCast,
+    TypedColumn,
+    TypedLiteral,
+    TypedOver,
+    TypedParameter,
+    argument,
+)
 from tallybook.expressions.registry import Computing
 from tallybook.expressions.scope import Resolved
 from tallybook.expressions.values import cast
+from tallybook.model.relative_period import RunPeriod
 
 
 class UnknownValueError(Exception):
@@ -24,11 +34,12 @@ def _read_nothing(_column: Resolved) -> object:
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Evaluates expressions of one run: its time and period are constants in them."""
+    """Evaluates expressions of one run: its time, period and parameters are constants in them."""
 
     timestamp: datetime
-    period: str
+    period: RunPeriod
     read: Callable[[Resolved], object] = _read_nothing
+    parameters: Mapping[str, object] = field(default_factory=dict)
 
     def value(self, typed: Typed) -> object:
         """Returns the value of a checked expression, None for NULL. An overflow, for example, is an EvaluationError."""
@@ -36,6 +47,10 @@ class Evaluator:
             return cast(typed.value, typed.type)
         if isinstance(typed, TypedColumn):
             return self.read(typed.column)
+        if isinstance(typed, TypedOver):
+            raise UnknownValueError
+        if isinstance(typed, TypedParameter):
+            return self.parameters[typed.name]
         try:
             if isinstance(typed, TypedCast):
                 return cast(self.value(typed.arg), typed.type)

@@ -16,7 +16,7 @@ from lark.tree import Meta
 from tallybook.errors import ProblemError
 from tallybook.expressions.limits import MAX_DEPTH, MAX_DIGITS, Size, error, too_deep
 from tallybook.expressions.syntax_errors import syntax_problem
-from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Span, Star
+from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Over, Span, Star
 from tallybook.source import SourceText
 
 LONG_LIST = 20
@@ -195,6 +195,10 @@ class _TreeBuilder(Transformer[Token, _Built]):
 
     def on_call_star(self, place: _Built, items: list[Token]) -> Node:
         return self._call(place, str(items[0]).upper(), [Star(span=self._span(place))], operator=False)
+
+    def on_over(self, place: _Built, items: list[Any]) -> Node:
+        call, *keys = items
+        return Over(call, tuple(keys), span=self._span(place), depth=call.depth)
 
     def on_call_and(self, place: _Built, items: list[Token | list[Node]]) -> Node:
         return self._call(place, "AND", items[1], operator=False)  # type: ignore[arg-type]  # nodes

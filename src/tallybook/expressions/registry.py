@@ -18,6 +18,8 @@ from tallybook.model.columns import BOOLEAN, DATE, INTEGER, INTEGER_AS_DECIMAL, 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+    from tallybook.model.relative_period import RunPeriod
+
 
 @dataclass(frozen=True)
 class Accepts:
@@ -52,6 +54,8 @@ class Param:
     group: str | None = None
     literal: bool = False
     """Must be written as a literal, so that the checker knows its value."""
+    instead: str | None = None
+    """What to do with a value that is not a literal."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class Computing:
     args: Sequence[Argument]
     result: ColumnType
     timestamp: datetime
-    period: str
+    period: RunPeriod
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,17 @@ Shape = tuple[Param, ...]
 
 
 @dataclass(frozen=True)
+class ResultType:
+    """The type of a function's result: a rule, and the words for it on the reference page."""
+
+    words: str
+    rule: Callable[[Sequence[Argument]], ColumnType]
+
+    def __call__(self, args: Sequence[Argument]) -> ColumnType:
+        return self.rule(args)
+
+
+@dataclass(frozen=True)
 class Function:
     """A function, operator or aggregate of the language."""
 
@@ -105,7 +120,7 @@ class Function:
     shapes: Callable[[int], Shape | None]
     """The parameters for a number of arguments, or None when it cannot be called so."""
     signature: str
-    result: Callable[[Sequence[Argument]], ColumnType]
+    result: ResultType
     summary: str
     example: tuple[str, str]
     build: Callable[..., Column]
@@ -120,6 +135,8 @@ class Function:
     """True where a NULL argument does not simply make the result NULL."""
     repeats: Container[int] = ()
     """Indices of the arguments that `build` mentions more than once."""
+    repeats_often: Container[int] = ()
+    """Indices of the arguments that `build` mentions many times, so that only a column or literal is copied."""
     lazy: Container[int] = ()
     """Indices of the arguments that `build` gets as functions, because it may not need a column of each."""
     moves_dates: bool = False
@@ -128,49 +145,6 @@ class Function:
 
 FUNCTIONS: dict[str, Function] = {}
 """Every function under its name and aliases."""
-
-KNOWN_ELSEWHERE = {
-    "AVERAGE": "AVG",
-    "CEILING": "CEIL",
-    "CONCATENATE": "CONCAT",
-    "COUNTA": "COUNT",
-    "COUNTIF": "COUNT(IF(condition, 1))",
-    "DATE_ADD": "DATEADD",
-    "DATE_DIFF": "DATEDIFF",
-    "DATEVALUE": "TO_DATE",
-    "DAYS": "DATEDIFF",
-    "EDATE": "ADD_MONTHS",
-    "EOMONTH": "MONTH_END",
-    "FIND": "CONTAINS",
-    "GREATEST": "MAX",
-    "IFNULL": "COALESCE",
-    "IFS": "SWITCH",
-    "IIF": "IF",
-    "INSTR": "CONTAINS",
-    "INT": "FLOOR",
-    "ISBLANK": "ISNULL",
-    "LAST_DAY": "MONTH_END",
-    "LCASE": "LOWER",
-    "LEAST": "MIN",
-    "LENGTH": "LEN",
-    "LTRIM": "TRIM",
-    "MEAN": "AVG",
-    "MID": "SUBSTRING",
-    "NULLIF": "IF(a = b, NULL, a)",
-    "NVL": "COALESCE",
-    "POWER": "x * x",
-    "RTRIM": "TRIM",
-    "SEARCH": "CONTAINS",
-    "SUBSTITUTE": "REPLACE",
-    "SUBSTR": "SUBSTRING",
-    "SUMIF": "SUM(IF(condition, value))",
-    "TEXT": "TO_STRING",
-    "UCASE": "UPPER",
-    "VALUE": "TO_DECIMAL",
-    "VLOOKUP": "alias.column of a lookup or join",
-    "XLOOKUP": "alias.column of a lookup or join",
-}
-"""What to write instead of functions of spreadsheets and SQL: the name of our function, or an expression."""
 
 
 def register(function: Function) -> Function:
@@ -195,17 +169,17 @@ def params(*shape: Param, optional: Sequence[Param] = (), repeat: Param | None =
     return choose
 
 
-def always(type: ColumnType) -> Callable[[Sequence[Argument]], ColumnType]:
+def always(type: ColumnType) -> ResultType:
     """The result type that does not depend on the arguments."""
-    return lambda _args: type
+    return ResultType(str(type), lambda _args: type)
 
 
 EVERY_ARGUMENT = range(2**31)
 
 
-def same_as(index: int) -> Callable[[Sequence[Argument]], ColumnType]:
+def same_as(index: int, words: str = "that of the value") -> ResultType:
     """The result type is the type of one argument."""
-    return lambda args: args[index].type
+    return ResultType(words, lambda args: args[index].type)
 
 
 def function_names(*, aggregate: bool | None = None) -> list[str]:

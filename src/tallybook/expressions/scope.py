@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tallybook.errors import Problem, did_you_mean
+from tallybook.expressions.registry import find_function
 from tallybook.expressions.tree import ColumnName
 from tallybook.model.columns import ALIASES, INTERNAL, UNKNOWN, ColumnType
 
 ANY_TABLE = ""
 """The name of a placeholder table that stands for any table."""
+PARAMETERS = "params"
+"""The name that the parameters of a project are read by, as `params.threshold`."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class ScopeTable:
     joined: bool = False
     open: bool = False
     """Columns may be missing because an earlier operation could not be read: unknown names are not reported."""
+    constant: bool = False
+    """True for the parameters of the project, which have one value for all rows."""
     missing: Problem | None = None
     """Why the table does not exist; reported where an expression reads it."""
 
@@ -60,6 +65,8 @@ class Scope:
     """The tables that an expression can read, the working dataset first."""
 
     tables: tuple[ScopeTable, ...]
+    unreadable: tuple[ScopeTable, ...] = ()
+    """Tables that exist where the expression is written but cannot be read in it; their `missing` says why."""
 
     @classmethod
     def of_anything(cls) -> Scope:
@@ -67,7 +74,18 @@ class Scope:
         return cls((ScopeTable(ANY_TABLE, {}, open=True),))
 
     def with_table(self, table: ScopeTable) -> Scope:
-        return Scope((*self.tables, table))
+        return replace(self, tables=(*self.tables, table))
+
+    @property
+    def has_parameters(self) -> bool:
+        """True if `params.x` is a parameter here, and not a column of a table that is called params."""
+        return any(table.name == PARAMETERS and table.constant for table in self.tables)
+
+    def with_parameters(self, types: Mapping[str, ColumnType]) -> Scope:
+        """Adds the parameters of the project, if it has any. They are read with their full name."""
+        if not types or any(table.name == PARAMETERS for table in self.tables):
+            return self
+        return self.with_table(ScopeTable(PARAMETERS, {}, types, joined=True, constant=True))
 
     def with_open_table(self, name: str) -> Scope:
         """Adds a table that could not be found, so that no problem is reported for its columns."""
@@ -91,9 +109,18 @@ class Scope:
             return _not_found(name, f"column '{column}' exists in several tables", f"write {choices}")
         if any(table.open for table in self.tables):
             return Resolved(None, lookup, UNKNOWN)
+        outside = next((table.missing for table in self.unreadable if lookup in table.columns), None)
+        if outside is not None:
+            return _not_found(name, f"column '{column}' cannot be read here: {outside.message}", outside.hint)
         missing = next((table.missing for table in self.tables if table.missing), None)
         if missing is not None:
             return replace(missing, place=name.span.place)
+        if any(table.constant and column in table.hidden for table in self.tables):
+            hint = f"write {PARAMETERS}.{column} to read the parameter"
+            return _not_found(name, f"there is no column '{column}'", hint)
+        function = find_function(column.upper())
+        if function is not None and function.shapes(0) is not None and not function.operator:
+            return _not_found(name, f"there is no column '{column}'", f"for the function, write {function.name}()")
         hint = did_you_mean(column, (other for table in self.tables for other in table.columns)) or ""
         if not hint.startswith("did you mean"):
             hint = "; ".join(filter(None, [hint, f'for text, use quotes: "{column}"']))
@@ -103,12 +130,20 @@ class Scope:
         table = next((table for table in self.tables if table.name == table_name), None)
         if table is None and any(other.name == ANY_TABLE for other in self.tables):
             return Resolved(None, ALIASES.get(column, column), UNKNOWN)
+        outside = next((other.missing for other in self.unreadable if other.name == table_name), None)
+        if table is None and outside is not None:
+            return _not_found(name, f"'{table_name}.{column}' cannot be read here: {outside.message}", outside.hint)
         if table is None:
             hint = did_you_mean(table_name, (table.name for table in self.tables))
+            if table_name == PARAMETERS:
+                hint = "only a project's own expressions read parameters, and only those under its `parameters`"
             return _not_found(name, f"there is no table or alias '{table_name}' here", hint)
         if table.missing is not None:
             return replace(table.missing, place=name.span.place)
         if table.type_of(column) is None:
+            if table.constant:
+                hint = did_you_mean(column, table.hidden)
+                return _not_found(name, f"the project has no parameter '{column}'", hint)
             hint = did_you_mean(column, table.columns)
             return _not_found(name, f"'{table_name}' has no column '{column}'", hint)
         return _found(table, ALIASES.get(column, column))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from enum import IntEnum
 
-from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, quote
+from tallybook.expressions.tree import Call, ColumnName, Literal, Named, Node, Over, quote
 
 
 class _Level(IntEnum):
@@ -45,6 +46,8 @@ def _show(node: Node) -> tuple[str, _Level]:
         return _literal(node.value)
     if isinstance(node, ColumnName):
         return ".".join(part if _BARE_NAME.fullmatch(part) else quote(part) for part in node.parts), _Level.ATOM
+    if isinstance(node, Over):
+        return f"{show(node.call)} OVER ({_list(node.keys)})", _Level.ATOM
     if isinstance(node, Named):
         return f"{{{{{node.name}}}}}", _Level.ATOM
     return "*", _Level.ATOM
@@ -56,7 +59,7 @@ def _at(node: Node, level: _Level) -> str:
     return text if own >= level else f"({text})"
 
 
-def _list(nodes: tuple[Node, ...]) -> str:
+def _list(nodes: Sequence[Node]) -> str:
     return ", ".join(show(node) for node in nodes)
 
 

@@ -68,6 +68,14 @@ class Call(Node):
 
 
 @dataclass(frozen=True)
+class Over(Node):
+    """`SUM(amount) OVER (region)`: an aggregate over the rows that have the same keys."""
+
+    call: Call
+    keys: tuple[ColumnName, ...]
+
+
+@dataclass(frozen=True)
 class Star(Node):
     """The `*` of COUNT(*)."""
 
@@ -91,5 +99,8 @@ def walk(node: Node) -> Iterator[Node]:
     if isinstance(node, Call):
         for arg in node.args:
             yield from walk(arg)
+    elif isinstance(node, Over):
+        yield from walk(node.call)
+        yield from node.keys
     elif isinstance(node, Named) and node.body is not None:
         yield from walk(node.body)

@@ -1,4 +1,4 @@
-"""The levels of a computed calendar: cut time into years, quarters, months and days, and name these."""
+"""The levels of a computed calendar, and years that consist of months."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, date, timedelta
 from itertools import combinations
-from typing import Literal
+from typing import Literal, Protocol
 from unicodedata import category
 
 from pydantic import Field, model_validator
@@ -16,9 +16,9 @@ from tallybook.errors import did_you_mean
 from tallybook.model.base import Entity, NonEmpty
 from tallybook.model.template import fill, token_names, tokens
 
-Unit = Literal["year", "quarter", "month", "day"]
-UNITS: tuple[Unit, ...] = ("year", "quarter", "month", "day")
-"""Coarsest first."""
+Unit = Literal["year", "quarter", "month", "period", "week", "day"]
+UNITS: tuple[Unit, ...] = ("year", "quarter", "month", "period", "week", "day")
+"""Coarsest first. A period is one of 13 in a year; it and weeks exist in calendars of weeks only."""
 NamedBy = Literal["start", "end"]
 
 _MONTHS: dict[Unit, int] = {"year": 12, "quarter": 3, "month": 1}
@@ -34,6 +34,7 @@ _SHAPES = {
     "Q": _DIGIT,
     "QQ": f"Q{_DIGIT}",
     "PP": _DIGIT * 2,
+    "WW": _DIGIT * 2,
     "MM": _DIGIT * 2,
     "DD": _DIGIT * 2,
 }
@@ -42,9 +43,23 @@ _NEEDED: dict[Unit, tuple[frozenset[str], ...]] = {
     "year": (_YEAR,),
     "quarter": (_YEAR, frozenset({"Q", "QQ", "PP", "MM"})),
     "month": (_YEAR, frozenset({"PP", "MM"})),
+    "period": (_YEAR, frozenset({"PP"})),
+    "week": (_YEAR, frozenset({"WW"})),
     "day": (_YEAR, frozenset({"PP", "MM"}), frozenset({"DD"})),
 }
 """From each set one token, or two periods of the level would have the same name."""
+
+
+class Years(Protocol):
+    """Cuts time into years and their parts, and names these."""
+
+    def spans(self, unit: Unit, start: date, end: date) -> Iterator[tuple[date, date]]:
+        """First and last day of every part of a year that shares a day with start..end, in order."""
+        ...
+
+    def tokens(self, day: date) -> dict[str, str]:
+        """The values of the identifier tokens on a day."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -69,7 +84,7 @@ class FiscalYear:
     def spans(self, unit: Unit, start: date, end: date) -> Iterator[tuple[date, date]]:
         """First and last day of every year, quarter, month or day that shares a day with start..end, in order."""
         if unit == "day":
-            yield from ((day, day) for day in _days(start, end))
+            yield from ((day, day) for day in days_between(start, end))
             return
         size = _MONTHS[unit]
         at = self._months_since_origin(start) // size * size
@@ -103,19 +118,23 @@ class FiscalYear:
         return date(year, month + 1, self.day)
 
 
-def _days(start: date, end: date) -> Iterator[date]:
+def days_between(start: date, end: date) -> Iterator[date]:
+    """Every day from start to end, both included."""
     return (start + timedelta(days=offset) for offset in range((end - start).days + 1))
 
 
 class Level(Entity):
     """One level of a calendar, such as quarters named `FY2026-Q1`."""
 
-    name: Unit = Field(description="What the level is: year, quarter (3 months), month or day.")
+    name: Unit = Field(
+        description="What the level is: year, quarter (3 months), month, period (one of 13 in a year of weeks), week "
+        "or day."
+    )
     identifier: NonEmpty = Field(
         description="How a period is called, such as `FY{{YYYY}}-Q{{Q}}`. {{YYYY}} and {{YY}} are the fiscal year, "
         "{{Q}} its quarter (1) and {{QQ}} the same with a Q (Q1), {{PP}} the number of the month in the fiscal year "
-        "(01 is its first). {{calendar_year}}, {{MM}} and {{DD}} are the calendar's year, month and day on the first "
-        "day of the period."
+        "(01 is its first), {{WW}} the number of the week in a year of weeks. {{calendar_year}}, {{MM}} and {{DD}} are "
+        "the calendar's year, month and day on the first day of the period."
     )
 
     @model_validator(mode="after")
@@ -135,9 +154,9 @@ class Level(Entity):
                 )
         return self
 
-    def name_of(self, first_day: date, fiscal_year: FiscalYear) -> str:
+    def name_of(self, first_day: date, years: Years) -> str:
         """The identifier of the period that starts on a day."""
-        return fill(self.identifier, fiscal_year.tokens(first_day))
+        return fill(self.identifier, years.tokens(first_day))
 
     def year_in(self, identifier: str) -> int | None:
         """The year an identifier of this level speaks of; None when it does not look like one of this level."""

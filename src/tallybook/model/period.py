@@ -1,7 +1,8 @@
 """Periods, and the calendars that know them.
 
-A calendar either computes its periods (`levels`: years, quarters, months and days counted from a fiscal year start)
-or lists them (`periods`: 4-4-5 months, weeks, adjustment periods, whatever the company uses).
+A calendar computes its periods from months (`levels`: years, quarters, months and days counted from a fiscal year
+start) or from weeks (`weeks`: 4-4-5 and the like, see `week_years`), or lists them (`periods`: adjustment periods,
+whatever the company uses).
 
     calendar:
       id: fiscal
@@ -15,6 +16,7 @@ or lists them (`periods`: 4-4-5 months, weeks, adjustment periods, whatever the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import date
 from itertools import pairwise
@@ -24,7 +26,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tallybook.errors import did_you_mean, fail
 from tallybook.model.base import Entity, Id, NonEmpty, Text, as_text
-from tallybook.model.level import UNITS, FiscalYear, Level, NamedBy, could_be_same, unusable_identifier
+from tallybook.model.level import UNITS, FiscalYear, Level, NamedBy, Years, could_be_same, unusable_identifier
+from tallybook.model.week_years import WeekPattern, WeekYears, YearEnd, level_faults, week_levels, year_faults
 
 PeriodStatus = Literal["open", "closed", "locked"]
 _EXAMPLE_DAY = date(2026, 1, 1)
@@ -116,7 +119,29 @@ class Calendar(Entity):
         description="Which calendar year names a fiscal year that touches two: `end` (default; April 2025 to March "
         "2026 is 2026) or `start` (it is 2025).",
     )
-    levels: tuple[Level, ...] = Field((), description="The levels and how their periods are called.")
+    weeks: WeekPattern | None = Field(
+        None,
+        description="Years of whole weeks: the weeks of the three months of each quarter (4-4-5, 4-5-4 or 5-4-4), or "
+        "13 periods of 4 weeks (13x4). It needs `year_ends` or `years`.",
+    )
+    year_ends: YearEnd | None = Field(
+        None, description="With `weeks`: the day on which every year ends. A year then has 52 or 53 weeks."
+    )
+    years: dict[str, Day] = Field(
+        default_factory=dict,
+        description="With `weeks`, instead of `year_ends`: the first day of each year, by the number of the year. A "
+        "year has 53 weeks if the next one begins 53 weeks later; the last one has 52.",
+    )
+    long_month: int | None = Field(
+        None,
+        ge=1,
+        description="With `weeks`: the number of the month or period that takes week 53; by default the last.",
+    )
+    levels: tuple[Level, ...] = Field(
+        (),
+        description="The levels and how their periods are called; with `weeks` by default FY2026, FY2026-Q1, "
+        "FY2026-P01, FY2026-W01 and 2026-01-31.",
+    )
     periods: tuple[ListedPeriod, ...] = Field(
         (), description="All periods, written out, instead of `levels`. Longer levels count as coarser."
     )
@@ -132,7 +157,7 @@ class Calendar(Entity):
     @property
     def level_names(self) -> tuple[str, ...]:
         """The levels, coarsest first."""
-        if self.levels:
+        if not self.periods:
             return tuple(level.name for level in self._ordered)
         longest: dict[str, int] = {}
         for period in self.periods:
@@ -169,6 +194,38 @@ class Calendar(Entity):
             )
         return children
 
+    def between(self, level: str, first: date, last: date) -> tuple[Period, ...]:
+        """The periods of a level that share a day with first..last, in order."""
+        return self._overlapping(level, Period(identifier="between", level=level, start_date=first, end_date=last))
+
+    def year_of(self, day: date) -> tuple[date, date]:
+        """The first and last day of the year that a day belongs to: the fiscal year, or the listed one.
+
+        Of a listed calendar the years are its level `year`, else the level whose periods are about a year long.
+        """
+        if not self.periods:
+            year = next(self._years.spans("year", day, day), None)
+        else:
+            level = next((name for name in ("year", *self.level_names) if self._are_years(name)), None)
+            listed = self.between(level, day, day) if level is not None else ()
+            year = (listed[0].start_date, listed[0].end_date) if listed else None
+        if year is None:
+            raise fail(
+                "PeriodNotFound",
+                f"calendar '{self.id}' lists no year with {day}",
+                hint="list the years, too: {identifier: FY2026, level: year, start_date: …, end_date: …}",
+            )
+        return year
+
+    def _are_years(self, level: str) -> bool:
+        lengths = [listed.days for listed in self.periods if listed.level == level]
+        return bool(lengths) and (level == "year" or all(350 <= days <= 380 for days in lengths))
+
+    @property
+    def counts_days_by_date(self) -> bool:
+        """True if the same day last year is the one with the same date; otherwise it has the same number."""
+        return not self.periods and self.weeks is None
+
     def containing(self, period: Period, level: str) -> Period:
         """The period of a coarser level that a period is part of."""
         parents = [parent for parent in self._overlapping(level, period) if parent.contains(period)]
@@ -185,8 +242,8 @@ class Calendar(Entity):
         self._rank(level)
         if self.periods:
             return max((listed for listed in self.periods if listed.level == level), key=lambda listed: listed.days)
-        day = Period(identifier="example", level="day", start_date=_EXAMPLE_DAY, end_date=_EXAMPLE_DAY)
-        return self._overlapping(level, day)[0]
+        day = min(self.years.values(), default=_EXAMPLE_DAY)
+        return self.between(level, day, day)[0]
 
     def initial_status(self, identifier: str) -> PeriodStatus:
         """The status a period has before anyone changed it."""
@@ -194,11 +251,15 @@ class Calendar(Entity):
 
     @property
     def _ordered(self) -> tuple[Level, ...]:
-        return tuple(sorted(self.levels, key=lambda level: UNITS.index(level.name)))
+        levels = self.levels or (week_levels(self.weeks) if self.weeks is not None else ())
+        return tuple(sorted(levels, key=lambda level: UNITS.index(level.name)))
 
     @property
-    def _fiscal_year(self) -> FiscalYear:
-        return FiscalYear.parse(self.fiscal_year_start, self.fiscal_year_named_by)
+    def _years(self) -> Years:
+        if self.weeks is None:
+            return FiscalYear.parse(self.fiscal_year_start, self.fiscal_year_named_by)
+        first_days = tuple(sorted((int(name), day) for name, day in self.years.items()))
+        return WeekYears(self.weeks, self.year_ends, first_days, self.fiscal_year_named_by, self.long_month)
 
     def _rank(self, level: str) -> int:
         names = self.level_names
@@ -210,12 +271,12 @@ class Calendar(Entity):
 
     def _named(self, identifier: str) -> Iterator[Period]:
         yield from (listed.plain() for listed in self.periods if listed.identifier == identifier)
-        for level in self.levels:
+        for level in self._ordered:
             year = level.year_in(identifier)
             if year is None:
                 continue
-            for start, end in self._fiscal_year.spans(level.name, date(year - 1, 1, 1), date(year + 1, 12, 31)):
-                if level.name_of(start, self._fiscal_year) == identifier:
+            for start, end in self._years.spans(level.name, date(year - 1, 1, 1), date(year + 1, 12, 31)):
+                if level.name_of(start, self._years) == identifier:
                     yield self._computed(level, start, end)
 
     def _overlapping(self, level: str, period: Period) -> tuple[Period, ...]:
@@ -224,13 +285,13 @@ class Calendar(Entity):
             same_level = (listed for listed in self.periods if listed.level == level and listed.overlaps(period))
             return tuple(listed.plain() for listed in sorted(same_level, key=lambda listed: listed.start_date))
         chosen = self._ordered[rank]
-        spans = self._fiscal_year.spans(chosen.name, period.start_date, period.end_date)
+        spans = self._years.spans(chosen.name, period.start_date, period.end_date)
         return tuple(self._computed(chosen, start, end) for start, end in spans)
 
     def _computed(self, level: Level, start: date, end: date) -> Period:
         rank = self._ordered.index(level)
-        parent = self._ordered[rank - 1].name_of(start, self._fiscal_year) if rank else None
-        name = level.name_of(start, self._fiscal_year)
+        parent = self._ordered[rank - 1].name_of(start, self._years) if rank else None
+        name = level.name_of(start, self._years)
         return Period(identifier=name, level=level.name, start_date=start, end_date=end, parent=parent)
 
     def _hint(self, identifier: str) -> str:
@@ -242,12 +303,34 @@ class Calendar(Entity):
         return "periods look like " + ", ".join(examples)
 
     def _faults(self) -> Iterator[str]:
-        if bool(self.levels) == bool(self.periods):
-            yield "a calendar has either `levels` or `periods`"
-        elif self.levels:
-            yield from could_be_same(self.levels)
-        else:
+        if self.periods and (self.levels or self.weeks is not None):
+            yield "a calendar has either `levels` or `periods`, and `weeks` go with `levels`"
+        elif self.periods:
             yield from self._list_faults()
+        elif self.weeks is None and not self.levels:
+            yield "a calendar has either `levels` or `periods`"
+        else:
+            yield from could_be_same(self.levels)
+            yield from self._week_faults()
+
+    def _week_faults(self) -> Iterator[str]:
+        if self.weeks is None:
+            strange = [name for name in ("year_ends", "years", "long_month") if name in self.model_fields_set]
+            yield from (f"`{name}` goes with `weeks`" for name in strange)
+            units = [level.name for level in self.levels if level.name in ("period", "week")]
+            yield from (f"level '{unit}' goes with `weeks`; years of months have no such level" for unit in units)
+            return
+        if "fiscal_year_start" in self.model_fields_set:
+            yield "`fiscal_year_start` is for years of months; with `weeks` use `year_ends` or `years`"
+        if (self.year_ends is None) == (not self.years):
+            yield "`weeks` needs either `year_ends`, such as {on: saturday, nearest: 01-31}, or `years`"
+        wrong = [name for name in self.years if not re.fullmatch(r"[12]\d{3}", name)]
+        yield from (f"'{name}' in `years` is not a year; write a number such as 2026" for name in wrong)
+        if not wrong:
+            years = {int(name): day for name, day in self.years.items()}
+            yield from year_faults(self.weeks, years, self.long_month)
+        for level in self.levels:
+            yield from level_faults(self.weeks, level)
 
     def _list_faults(self) -> Iterator[str]:
         if {"fiscal_year_start", "fiscal_year_named_by"} & self.model_fields_set:

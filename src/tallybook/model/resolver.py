@@ -27,6 +27,8 @@ class TableStrategy(Entity):
     datasource_id: Id
     table: NotBlank
     schema_: NotBlank | None = Field(None, alias="schema")
+    partition_column: NotBlank | None = None
+    partitions: int | None = Field(None, ge=1, le=1000)
 
 
 Strategy = Annotated[PathStrategy | TableStrategy, Field(discriminator="type")]

@@ -40,6 +40,11 @@ class Registration(Entity):
     seq: int
     reads: Json
     created_at: datetime
+    project_id: str
+    """The project of the run."""
+    calendar_id: str
+    period: str
+    """The period of the run, on that calendar."""
 
 
 class ColumnChange(Record):
@@ -74,6 +79,30 @@ class Conflict(Record):
         return f"{head}, {', '.join(map(str, self.changes))}"
 
 
+class StateChange(Record):
+    """A change of the state of a project or a period: who made it, when and why."""
+
+    project_id: str | None = None
+    """The project; null for a period."""
+    version: int | None = None
+    """The version of the project that was activated or deactivated."""
+    period: str | None = None
+    """The period; null for a project."""
+    status: str
+    """The new status."""
+    at: datetime
+    """When it was changed."""
+    changed_by: str | None
+    """The user who changed it."""
+    reason: str | None
+    """Why, as given with `--reason`."""
+
+    def __str__(self) -> str:
+        by = f" by {self.changed_by}" if self.changed_by else ""
+        why = f": {self.reason}" if self.reason else ""
+        return f"{self.status} on {self.at.strftime('%Y-%m-%d %H:%M:%S')} UTC{by}{why}"
+
+
 class ProjectState(Record):
     """The status of a project, and the versions it is about."""
 
@@ -89,5 +118,7 @@ class ProjectState(Record):
     """The newest version of the input dataset that was compared with the pinned one and settled."""
     conflicts: tuple[Conflict, ...] = ()
     """Why the project is in conflict."""
+    active_version: int | None = None
+    """The version that was activated last; null if the project was never active."""
     changed_at: datetime | None = None
     """When the state last changed; null until it is saved."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 _BRACES = re.compile(r"\{\{([^{}]*)\}\}|\{\{|\}\}")
+_VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,11 @@ class Token:
 def tokens(template: str) -> tuple[Token, ...]:
     """The tokens of a template, in order."""
     return tuple(Token(_name(match), match[0], match.start()) for match in _BRACES.finditer(template))
+
+
+def variables(template: str) -> tuple[Token, ...]:
+    """Every `${name}` of a text, in order. Nothing replaces them: in a path they are a mistake."""
+    return tuple(Token(match[1].strip(), match[0], match.start()) for match in _VARIABLE.finditer(template))
 
 
 def _name(match: re.Match[str]) -> str | None:

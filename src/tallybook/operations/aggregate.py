@@ -102,6 +102,10 @@ class AggregateStep(Step):
         return {**super().expressions, **self.grouping.expressions("arguments")}
 
     @property
+    def settings(self) -> Mapping[str, str]:
+        return {"arguments.group_by": ", ".join(key.column for key in self.grouping.keys)}
+
+    @property
     def adds(self) -> Mapping[str, str | None]:
         return self.grouping.columns("arguments")
 

@@ -1,9 +1,9 @@
 """The contract of operations and of the steps they become.
 
 An operation is a frozen entity read from YAML. `bind` checks it against the working schema and returns a step: plain
-data with typed expressions, which a plan lists, an explainer prints, and `change`, `add` and `rows_to_publish` turn
-into Spark columns. A step says what flows through it, so nobody asks for its class; `flow` answers questions about
-several of them.
+data with typed expressions, which a plan lists, an explainer prints, and `change`, `add`, `rows_to_publish` and
+`rows_to_test` turn into Spark columns. A step says what flows through it, so nobody asks for its class; `flow` answers
+questions about several of them.
 Nothing here runs a Spark action.
 """
 
@@ -18,22 +18,26 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from tallybook.errors import PROBLEM_TYPES, Problem
-from tallybook.expressions.check import Typed, columns_read, tables_read
+from tallybook.expressions.check import Typed, TypedOver, columns_read, overs_of, tables_read
 from tallybook.expressions.evaluate import Evaluator
 from tallybook.model.base import Entity, Expression, Id, NonEmpty, Text
 from tallybook.model.columns import DELETED, UPDATED_AT
 from tallybook.model.dataset import DatasetRef
+from tallybook.operations.assertion import Assertion
 from tallybook.operations.binding import Binding
 from tallybook.operations.publication import Publication
 from tallybook.operations.registry import register
-from tallybook.operations.schema import JoinedTable, LookupTable, SourceTable, WorkingSchema
+from tallybook.operations.schema import LookupTable, SourceTable, WorkingSchema
+from tallybook.operations.sources import JoinedTable, SourceRows
 from tallybook.rows.segments import Constant, Segment
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from tallybook.expressions.compile import Compiler
+    from tallybook.operations.totals import Totals
     from tallybook.rows.ids import RowIds
+    from tallybook.rows.joins import KeyedTables
     from tallybook.rows.working import Rows
 
 MAX_SEQ = 2**31 - 1
@@ -101,22 +105,29 @@ class BuildContext:
     ids: RowIds
     load: Callable[[SourceTable], DataFrame]
     input: SourceTable
+    keyed: KeyedTables
+    """The joined tables by key."""
+    kept_tables: Collection[tuple[int, str]] = ()
+    """The joined tables whose rows by key are computed once, each by the seq of an operation and an alias."""
+    lookup_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The columns of each lookup that any step reads. A lookup of this mapping is joined once, and again only after a
+    change of its keys."""
     names_keys: bool = False
     """True if a join that is not unique shall fail with the key."""
+    totals: tuple[Totals, ...] = ()
+    """The aggregates over groups that a step has."""
 
 
 @dataclass(frozen=True)
 class Step:
     """A checked operation: data for the plan, and what flows through it.
 
-    An operation declares `expressions`, `writes`, `adds`, `keys` and `deletes_rows` beside its code, and gives `joins`,
-    `appends` and `publishes` when it makes the step; the defaults say "nothing". The other questions are answered here,
-    from these declarations alone.
+    An operation declares `expressions`, `writes`, `adds` and `keys` beside its code, and gives `joins`,
+    `appends`, `publishes` and `tests` when it makes the step; the defaults say "nothing". The other questions are
+    answered here, from these declarations alone.
     """
 
     type: ClassVar[str]
-    deletes_rows: ClassVar[bool] = False
-    """True if it may mark rows as deleted."""
 
     seq: int
     name: str
@@ -125,15 +136,26 @@ class Step:
     after: WorkingSchema
     joins: tuple[JoinedTable, ...] = field(default=(), kw_only=True)
     """The tables that it joins itself, beside the lookups of the input dataset."""
-    appends: SourceTable | None = field(default=None, kw_only=True)
-    """The table whose rows become working rows. Its expressions and keys then read that table, not the working rows."""
+    appends: SourceRows | None = field(default=None, kw_only=True)
+    """The rows of a source that become working rows. All expressions of the step then read that source."""
     publishes: Publication | None = field(default=None, kw_only=True)
     """What it writes outside the working dataset. `rows_to_publish` builds the rows."""
+    tests: Assertion | None = field(default=None, kw_only=True)
+    """The condition that it tests. `rows_to_test` builds the rows or groups."""
 
     @property
     def expressions(self) -> Mapping[str, Typed]:
         """Everything it evaluates, by the path of its text inside the operation."""
-        return {} if self.selector is None else {"selector": self.selector}
+        return {**self.source_expressions, **({} if self.selector is None else {"selector": self.selector})}
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What it is told beside expressions, by path, as people read it."""
+        return {
+            f"{rows.grouping_path}.group_by": ", ".join(key.column for key in rows.grouping.keys)
+            for rows in self.source_rows
+            if rows.grouping is not None
+        }
 
     @property
     def writes(self) -> Mapping[str, str | None]:
@@ -159,7 +181,22 @@ class Step:
     @property
     def per_expression(self) -> dict[str, Step]:
         """The step reduced to one of its expressions each, by path. The one that fails has the failing expression."""
-        return dict.fromkeys(self.expressions, self)
+        return dict.fromkeys(self.expressions, self) | self.source_checks
+
+    @property
+    def source_checks(self) -> dict[str, Step]:
+        """Steps that evaluate one expression of a source each, by path."""
+        from tallybook.operations.source_check import SourceCheck
+
+        return {
+            path: SourceCheck(self.seq, self.name, None, self.before, self.before, appends=reduced)
+            for rows in self.source_rows
+            for path, reduced in rows.per_expression.items()
+        }
+
+    def totals(self, rows: Rows, build: BuildContext) -> tuple[Totals, ...]:
+        """The aggregates over groups that it has. `rows` are those that it may select, of all segments."""
+        raise NotImplementedError(f"{self.type} has no totals")
 
     def change(self, rows: Rows, build: BuildContext) -> Rows:
         """The rows of a segment after it. It is called only for segments with rows that it may select."""
@@ -176,6 +213,14 @@ class Step:
     def rows_to_publish(self, rows: Rows, build: BuildContext) -> DataFrame:
         """The rows and columns of `publishes`."""
         raise NotImplementedError(f"{self.type} publishes nothing")
+
+    def rows_to_test(self, rows: Rows, build: BuildContext) -> DataFrame:
+        """One row for each row or group of `tests`, with `PASSED` and the columns of what is shown."""
+        raise NotImplementedError(f"{self.type} tests nothing")
+
+    def verdict(self, rows: Rows, build: BuildContext) -> Column:
+        """Of a test of rows that joins nothing: whether a row passes, NULL for a row that it does not select."""
+        raise NotImplementedError(f"{self.type} tests no rows")
 
     @property
     def include_deleted(self) -> bool:
@@ -215,6 +260,21 @@ class Step:
         return Constant(type, known.value)
 
     @property
+    def takes_rows(self) -> bool:
+        """True if it uses the rows and leaves them as they are: it publishes or tests them."""
+        return self.publishes is not None or self.tests is not None
+
+    @property
+    def overs(self) -> tuple[TypedOver, ...]:
+        """The aggregates over groups of the rows that it selects. They see the rows before it changes any of them."""
+        return tuple(over for typed in self.expressions.values() for over in overs_of(typed))
+
+    @property
+    def deletes_rows(self) -> bool:
+        """True if it may mark rows as deleted."""
+        return DELETED in self.writes
+
+    @property
     def adds_rows(self) -> bool:
         return self.adds is not None
 
@@ -231,12 +291,12 @@ class Step:
     @property
     def reads(self) -> frozenset[str]:
         """The working columns that its expressions read, and its keys."""
-        return frozenset() if self.appends is not None else self._bare_columns(self.expressions.values())
+        return self._bare_columns(self.row_expressions.values())
 
     @property
     def columns_read(self) -> frozenset[str]:
         """The working columns of the rows that it selects which it reads or publishes."""
-        published = set() if self.publishes is None else set(self.publishes.working_columns.values())
+        published = frozenset[str]() if self.publishes is None else self.publishes.needed_columns
         return self.reads | published | (set() if self.include_deleted else {DELETED})
 
     def needs(self, wanted: Collection[str], *, all_active: bool = False) -> frozenset[str]:
@@ -248,12 +308,12 @@ class Step:
         needed = set(wanted)
         if self.appends is None:
             unwanted = {path for path, column in self.column_by_path.items() if column not in needed}
-            used = [typed for path, typed in self.expressions.items() if path not in unwanted]
+            used = [typed for path, typed in self.row_expressions.items() if path not in unwanted]
             needed -= self.overwrites if all_active else frozenset()
             needed |= self._bare_columns(used)
             needed |= set() if all_active or self.include_deleted else {DELETED}
         if self.publishes is not None:
-            needed |= set(self.publishes.working_columns.values())
+            needed |= self.publishes.needed_columns
         return frozenset(needed & self.before.columns.keys())
 
     @property
@@ -262,7 +322,7 @@ class Step:
         return frozenset(column for column, path in self.writes.items() if path is not None and self.selector is None)
 
     def _bare_columns(self, expressions: Iterable[Typed]) -> frozenset[str]:
-        """The keys, and what expressions read without a table: columns of the working rows, or of `appends`."""
+        """The keys, and what expressions read without a table: columns of the working rows."""
         read = (column for typed in expressions for column in columns_read(typed))
         return self.keys | {column.column for column in read if column.table is None}
 
@@ -274,7 +334,7 @@ class Step:
     @property
     def lookups(self) -> tuple[LookupTable, ...]:
         """The lookups of the input dataset that its expressions read."""
-        read = {table for typed in self.expressions.values() for table in tables_read(typed)}
+        read = {table for typed in self.row_expressions.values() for table in tables_read(typed)}
         return tuple(lookup for alias, lookup in self.before.lookups.items() if alias in read)
 
     @property
@@ -285,23 +345,40 @@ class Step:
     @property
     def sources(self) -> tuple[SourceTable, ...]:
         """The tables it reads beside the working rows."""
-        return (*(table.source for table in self.joined), *(() if self.appends is None else (self.appends,)))
+        return (*(table.source for table in self.joined), *(() if self.appends is None else (self.appends.table,)))
+
+    @property
+    def source_rows(self) -> tuple[SourceRows, ...]:
+        """The rows of sources that it joins or appends."""
+        return (*(join.rows for join in self.joins), *(() if self.appends is None else (self.appends,)))
+
+    @property
+    def source_expressions(self) -> Mapping[str, Typed]:
+        """Those of its expressions that read the rows of a source only, before the source meets the working rows."""
+        return {path: typed for rows in self.source_rows for path, typed in rows.expressions.items()}
+
+    @property
+    def row_expressions(self) -> Mapping[str, Typed]:
+        """Those of its expressions that read the working rows and what is joined to them."""
+        of_sources = self.source_expressions
+        return {path: typed for path, typed in self.expressions.items() if path not in of_sources}
 
     @property
     def source_columns(self) -> tuple[tuple[SourceTable, frozenset[str]], ...]:
         """The tables it reads, as in `sources`, each with the columns it reads."""
-        theirs = {lookup.alias: {theirs for _own, theirs in lookup.pairs} for lookup in self.lookups}
         read = [
-            (table.source, frozenset(self.columns_of(table.alias)) | theirs.get(table.alias, set()))
-            for table in self.joined
+            (lookup.source, frozenset([*self.columns_of(lookup.alias), *(theirs for _own, theirs in lookup.pairs)]))
+            for lookup in self.lookups
         ]
+        read += [(join.source, join.rows.table_columns(self.columns_of(join.alias))) for join in self.joins]
         if self.appends is not None:
-            read.append((self.appends, self._bare_columns(self.expressions.values())))
+            read.append((self.appends.table, self.appends.table_columns(self.adds or ())))
         return tuple(read)
 
-    def columns_of(self, alias: str, *, but_in: Typed | None = None) -> tuple[str, ...]:
-        """The columns of a joined table that its expressions read, in order, leaving out one of the expressions."""
-        read = (column for typed in self.expressions.values() if typed is not but_in for column in columns_read(typed))
+    def columns_of(self, alias: str, *, but_in: Collection[Typed] = ()) -> tuple[str, ...]:
+        """The columns of a joined table that its expressions read, in order, leaving out some of the expressions."""
+        expressions = (typed for typed in self.row_expressions.values() if not any(typed is one for one in but_in))
+        read = (column for typed in expressions for column in columns_read(typed))
         return tuple(dict.fromkeys(column.column for column in read if column.table == alias))
 
     def join_condition(self, alias: str) -> Typed | None:

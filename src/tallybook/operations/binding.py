@@ -46,6 +46,8 @@ class Binding:
     text_at: Callable[[tuple[str | int, ...]], SourceText | None] = lambda _path: None
     path_of: Callable[[tuple[str | int, ...]], tuple[str | int, ...]] = lambda path: path
     """The path inside the document for one inside the operation."""
+    parameters: Mapping[str, ColumnType] = field(default_factory=dict)
+    """The types of the project's parameters."""
     problems: list[Problem] = field(default_factory=list)
     after: WorkingSchema | None = None
     """The schema for the next operation if no step could be made; by default the one before."""
@@ -67,12 +69,24 @@ class Binding:
         written = self.text_at(path)
         return written if written is not None and written.text == text else SourceText(text, self.locate(path))
 
+    def scope(self) -> Scope:
+        """The working rows, the lookups and the parameters."""
+        return self.before.scope().with_parameters(self.parameters)
+
     def selector(self) -> Typed | None:
         """The operation's own selector; None without one, or when it is wrong."""
-        return self.condition(self.operation.selector, self.before.scope(), "selector")
+        return self.condition(self.operation.selector, self.scope(), "selector")
 
-    def condition(self, text: str | None, scope: Scope, *path: str | int, named: bool = True) -> Typed | None:
-        """A checked condition, boolean even if it is a bare NULL; `named` says whether `{{NAME}}` may be used in it."""
+    def condition(
+        self,
+        text: str | None,
+        scope: Scope,
+        *path: str | int,
+        named: bool = True,
+        grouped: frozenset[str] | None = None,
+    ) -> Typed | None:
+        """A checked condition, boolean even if it is a bare NULL; `named` says whether `{{NAME}}` may be used in it,
+        and `grouped` names the grouped columns if it is one on groups."""
         if text is None and self.text_at(path) is None:
             return None
         if text is None or not text.strip():
@@ -80,7 +94,7 @@ class Binding:
             return None
         source = self.source_text(text, path)
         read = (lambda: parse_selector(source, self.selectors)) if named else (lambda: parse(source))
-        typed = self._typed(read, Checker(scope), path)
+        typed = self._typed(read, Checker(scope.with_parameters(self.parameters), grouped), path)
         if typed is None:
             return None
         if typed.type not in (BOOLEAN, NULL):
@@ -91,11 +105,17 @@ class Binding:
         return cast_to(typed, BOOLEAN)
 
     def expression(
-        self, text: str, scope: Scope, *path: str | int, grouped: frozenset[str] | None = None
+        self,
+        text: str,
+        scope: Scope,
+        *path: str | int,
+        grouped: frozenset[str] | None = None,
+        over: bool = False,
     ) -> Typed | None:
-        """A checked value; inside an aggregation `grouped` names the grouped columns."""
+        """A checked value. Inside an aggregation `grouped` names the grouped columns; `over` allows OVER."""
         source = self.source_text(text, path)
-        return self._typed(lambda: parse(source), Checker(scope, grouped), path)
+        checker = Checker(scope.with_parameters(self.parameters), grouped, over)
+        return self._typed(lambda: parse(source), checker, path)
 
     def _typed(self, read: Callable[[], Any], checker: Checker, path: tuple[str | int, ...]) -> Typed | None:
         try:
@@ -116,7 +136,8 @@ class Binding:
             self.note(dataset, *path, key)
         if not isinstance(dataset, Dataset):
             return None
-        return SourceTable(dataset, dataset.main_table, self.catalog.is_open(dataset.id))
+        is_open = self.catalog.is_open(dataset.id)
+        return SourceTable(dataset, dataset.main_table, is_open, pinned=ref.dataset_version is not None)
 
 
 def type_of_new_column(binding: Binding, column: str, value: Typed | None, *path: str | int) -> ColumnType:
@@ -135,16 +156,23 @@ def type_of_new_column(binding: Binding, column: str, value: Typed | None, *path
     return UNKNOWN
 
 
+def check_identifier(binding: Binding, name: str, *path: str | int) -> bool:
+    """Reports a name that no column can have."""
+    if re.fullmatch(IDENTIFIER_PATTERN, name):
+        return True
+    binding.report(
+        "InvalidColumnName",
+        f"'{name}' is not a column name",
+        *path,
+        hint="use letters, digits and _, and do not begin with a digit",
+    )
+    return False
+
+
 def check_column_name(binding: Binding, name: str, *path: str | int, settable: Collection[str] = ()) -> bool:
     """Reports a target column that is not an identifier, is a system column other than the `settable` ones, or differs
     from another column by case only."""
-    if not re.fullmatch(IDENTIFIER_PATTERN, name):
-        binding.report(
-            "InvalidColumnName",
-            f"'{name}' is not a column name",
-            *path,
-            hint="use letters, digits and _, and do not begin with a digit",
-        )
+    if not check_identifier(binding, name, *path):
         return False
     if name not in settable and (reason := why_reserved(name)):
         hint = f"only {', '.join(settable)} can be set; choose another name" if settable else "choose another name"

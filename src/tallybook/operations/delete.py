@@ -12,12 +12,9 @@ from tallybook.model.base import Entity
 from tallybook.model.columns import DELETED, UPDATED_AT
 from tallybook.operations.base import BuildContext, Operation, Step
 from tallybook.operations.binding import Binding
-from tallybook.operations.lookups import assign_columns, lookups_of
+from tallybook.operations.lookups import assign_columns, lookups_of, mark_deleted
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-    from tallybook.expressions.compile import Compiler
     from tallybook.rows.working import Rows
 
 
@@ -54,17 +51,10 @@ class DeleteStep(Step):
     """A checked delete."""
 
     type: ClassVar[str] = "delete"
-    deletes_rows: ClassVar[bool] = True
 
     @property
     def writes(self) -> Mapping[str, str | None]:
         return {DELETED: None, UPDATED_AT: None}
 
     def change(self, rows: Rows, build: BuildContext) -> Rows:
-        return assign_columns(rows, self, lookups_of(self), _mark, build)
-
-
-def _mark(_compiler: Compiler) -> dict[str, Column]:
-    from pyspark.sql import functions as F
-
-    return {DELETED: F.lit(True)}
+        return assign_columns(rows, self, lookups_of(self), mark_deleted, build)

@@ -11,9 +11,11 @@ from itertools import accumulate
 from operator import or_
 
 from tallybook.expressions.check import columns_read
+from tallybook.model.columns import ROW_ID
 from tallybook.operations.base import Step
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable
+from tallybook.operations.sources import SourceRows
 from tallybook.source import Place
 
 
@@ -23,9 +25,19 @@ def source_tables(input: SourceTable, steps: Sequence[Step]) -> tuple[SourceTabl
 
 
 def tables_without_positions(input: SourceTable, steps: Sequence[Step]) -> frozenset[SourceTable]:
-    """The tables that are only joined. Their rows get no id, so nobody needs their position in the data."""
-    become_rows = {input, *(step.appends for step in steps)}
-    return frozenset(source_tables(input, steps)) - become_rows
+    """The tables whose rows get no id, so that nobody needs their position in the data: those that are only joined."""
+    become_rows = {step.appends.table for step in steps if step.appends is not None}
+    asked_for_ids = {rows.table for step in steps for rows in step.source_rows if ROW_ID in rows.table_columns()}
+    return frozenset(source_tables(input, steps)) - {input} - become_rows - asked_for_ids
+
+
+def lookup_columns(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
+    """The columns of each lookup that any of the steps reads, by alias."""
+    columns: dict[str, dict[str, None]] = {}
+    for step in steps:
+        for lookup in step.lookups:
+            columns.setdefault(lookup.alias, {}).update(dict.fromkeys(step.columns_of(lookup.alias)))
+    return {alias: tuple(names) for alias, names in columns.items()}
 
 
 def publications(steps: Sequence[Step]) -> tuple[Publication, ...]:
@@ -159,18 +171,25 @@ def _origins_after(step: Step, origins: Origins, *, all_active: bool) -> Origins
 def _origins_of_added(step: Step, column: str, path: str | None, origins: Origins) -> frozenset[Origin]:
     if path is not None:
         return _origins_of(step, path, origins)
-    if step.appends is None or column not in step.appends.table.business_types:
+    if step.appends is None or column not in step.appends.table.table.business_types:
         return frozenset()
-    return frozenset({_origin(step.appends, column)})
+    return frozenset({_origin(step.appends.table, column)})
 
 
 def _origins_of(step: Step, path: str, origins: Origins) -> frozenset[Origin]:
     """The columns of tables that an expression computes its value from."""
-    joined = {table.alias: table.source for table in step.joined}
+    read = columns_read(step.expressions[path])
+    if step.appends is not None:
+        return frozenset(_origin(step.appends.table, column.column) for column in read)
+    lookups = {lookup.alias: SourceRows(lookup.source) for lookup in step.lookups}
+    joined = lookups | {join.alias: join.rows for join in step.joins}
     result: set[Origin] = set()
-    for column in columns_read(step.expressions[path]):
-        source = step.appends if column.table is None else joined[column.table]
-        result |= origins.get(column.column, frozenset()) if source is None else {_origin(source, column.column)}
+    for column in read:
+        if column.table is None:
+            result |= origins.get(column.column, frozenset())
+        else:
+            rows = joined[column.table]
+            result |= {_origin(rows.table, name) for name in rows.origins(column.column)}
     return frozenset(result)
 
 

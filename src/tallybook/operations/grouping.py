@@ -1,4 +1,4 @@
-"""Grouping and aggregating, shared by `aggregate` and the `aggregation` of `append`."""
+"""Grouping and aggregating, shared by `aggregate` and the `aggregation` of a source."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class BoundGrouping:
 
 def bind_grouping(grouping: Grouping, scope: Scope, binding: Binding, *path: str | int) -> BoundGrouping | None:
     """Checks both lists; None when there is nothing to group by."""
-    keys = _bind_keys(grouping.group_by, scope, binding, *path)
+    keys = bind_keys(grouping.group_by, scope, binding, *path)
     if not grouping.aggregations:
         binding.report(
             "EmptyAggregations",
@@ -88,7 +88,8 @@ def bind_grouping(grouping: Grouping, scope: Scope, binding: Binding, *path: str
     return BoundGrouping(tuple(keys), results) if keys else None
 
 
-def _bind_keys(names: Sequence[str], scope: Scope, binding: Binding, *path: str | int) -> list[Resolved]:
+def bind_keys(names: Sequence[str], scope: Scope, binding: Binding, *path: str | int) -> list[Resolved]:
+    """Returns the columns to group by; reports those that do not exist, are named twice or belong to another table."""
     if not names:
         binding.report(
             "EmptyGroupBy",
@@ -108,7 +109,7 @@ def _bind_keys(names: Sequence[str], scope: Scope, binding: Binding, *path: str 
         if not isinstance(node, ColumnName):
             binding.report("ColumnNotFound", f"'{name}' is not a column", *here, hint="compute it in an update first")
             continue
-        own = Scope(scope.tables[:1]) if len(node.parts) == 1 else scope
+        own = replace(scope, tables=scope.tables[:1]) if len(node.parts) == 1 else scope
         column = own.resolve(node)
         if isinstance(column, Problem):
             binding.note(column, *here)
@@ -127,8 +128,10 @@ def _bind_keys(names: Sequence[str], scope: Scope, binding: Binding, *path: str 
 
 
 def sums_integers(typed: Typed) -> bool:
-    """SUM of integers may be written into an integer column."""
-    return isinstance(typed, TypedCall) and typed.function.name == "SUM" and typed.args[0].type == INTEGER
+    """SUM and SUM_IF of integers may be written into an integer column."""
+    if not isinstance(typed, TypedCall):
+        return False
+    return typed.function.name in ("SUM", "SUM_IF") and typed.args[0].type == INTEGER
 
 
 def grouped(

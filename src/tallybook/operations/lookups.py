@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tallybook.expressions.check import Checker, Typed, tables_read
 from tallybook.expressions.tree import Call, ColumnName
 from tallybook.model.columns import DELETED, UPDATED_AT
 from tallybook.operations.base import BuildContext, Step
-from tallybook.operations.schema import JoinedTable, LookupTable, WorkingSchema
+from tallybook.operations.schema import LookupTable, WorkingSchema
+from tallybook.operations.sources import JoinedTable, SourceRows
+from tallybook.operations.totals import Totals, compute_totals, join_totals
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -35,12 +38,16 @@ def lookup_condition(lookup: LookupTable, schema: WorkingSchema) -> Typed:
 
 def lookups_of(step: Step) -> list[JoinedTable]:
     """The lookups a step reads, as joins."""
-    return [JoinedTable(lookup.alias, lookup.source, lookup_condition(lookup, step.before)) for lookup in step.lookups]
+    return [
+        JoinedTable(lookup.alias, SourceRows(lookup.source), lookup_condition(lookup, step.before))
+        for lookup in step.lookups
+    ]
 
 
 def join_tables(rows: Rows, step: Step, tables: Sequence[JoinedTable], build: BuildContext) -> Rows:
-    """The rows with the columns of each table that the step reads. The tables the selector depends on come first."""
-    from tallybook.rows.joins import Join, left_join_unique
+    """The rows with the columns of each table that the step reads. The tables the selector depends on come first. A
+    lookup that an earlier step has joined is not joined again."""
+    from tallybook.rows.joins import Join, check_unique, left_join_unique
 
     if not tables:
         return rows
@@ -48,19 +55,33 @@ def join_tables(rows: Rows, step: Step, tables: Sequence[JoinedTable], build: Bu
     frame, compiler = rows.frame, rows.compiler(build.compiler)
     first = _tables_of_selector(step.selector, tables)
     joined: set[str] = set()
+    present = dict(rows.joined)
     for table in sorted(tables, key=lambda table: table.alias not in first):
-        join = Join.on(table.on, table.alias, step.columns_of(table.alias, but_in=table.on))
+        columns = step.columns_of(table.alias, but_in=table.conditions)
+        join = Join.on(table.conditions, table.alias, build.lookup_columns.get(table.alias, columns))
         readable = step.selector is not None and tables_read(step.selector) <= joined
         asking = rows.chosen(step.selector if readable else None, compiler, include_deleted=step.include_deleted)
-        other = build.load(table.source)
-        frame = left_join_unique(frame, other, join, asking, compiler, step.seq, names_key=build.names_keys)
+        if table.alias in rows.joined:
+            frame = check_unique(frame, join, asking, compiler, step.seq, names_key=build.names_keys)
+        else:
+            load, is_kept = partial(table.rows.frame, build), (step.seq, table.alias) in build.kept_tables
+            by_key = build.keyed.by_key(table.rows, join, load, build.compiler, is_kept=is_kept)
+            frame = left_join_unique(frame, by_key, join, asking, compiler, step.seq, names_key=build.names_keys)
+        if table.alias in build.lookup_columns and join.is_reusable:
+            present[table.alias] = join.added
         joined.add(table.alias)
-    return replace(rows, frame=frame)
+    return replace(rows, frame=frame, joined=present)
 
 
 def _tables_of_selector(selector: Typed | None, tables: Sequence[JoinedTable]) -> set[str]:
-    """The tables whose rows decide whether a row is selected. A join condition reads earlier tables only."""
-    aliases = set() if selector is None else tables_read(selector)
+    """The tables whose rows decide whether a row is selected."""
+    return _tables_behind(() if selector is None else (selector,), tables)
+
+
+def _tables_behind(expressions: Iterable[Typed], tables: Sequence[JoinedTable]) -> set[str]:
+    """The tables that expressions read, and those that are needed to join these. A join condition reads earlier tables
+    only."""
+    aliases = {alias for typed in expressions for alias in tables_read(typed)}
     for table in reversed(tables):
         aliases |= tables_read(table.on) if table.alias in aliases else set()
     return aliases
@@ -76,13 +97,41 @@ def assign_columns(rows: Rows, step: Step, tables: Sequence[JoinedTable], values
     compiler = rows.compiler(build.compiler)
     chosen = None if step.selects(rows.segment, build.evaluator) else rows.chosen(step.selector, compiler)
     stamp = {UPDATED_AT: timestamp_literal(build.evaluator.timestamp)} if UPDATED_AT in after.varying else {}
-    assigned = join_tables(rows, step, tables, build).assigned(stamp | dict(values(compiler)), chosen, after)
-    return assigned.narrowed(after.varying) if tables else assigned
+    joined = join_tables(rows, step, tables, build)
+    if build.totals:
+        joined = join_totals(joined.settled(), build.totals, compiler)
+        compiler = replace(compiler, totals={over: name for one in build.totals for over, name in one.values.items()})
+    assigned = joined.assigned(stamp | dict(values(compiler)), chosen, after)
+    if tables or build.totals:
+        assigned = assigned.narrowed(after.varying, assigned.joined)
+    return assigned.without_joined(_stale_lookups(step))
 
 
-def filtered(rows: Rows, step: Step, build: BuildContext) -> Rows:
-    """The rows that a step selects, with the columns of the lookups it reads."""
-    joined = join_tables(rows, step, lookups_of(step), build)
+def _stale_lookups(step: Step) -> set[str]:
+    """The lookups whose keys a step changes: its rows may match other rows afterwards."""
+    lookups = step.before.lookups.items()
+    return {alias for alias, lookup in lookups if any(own in step.writes for own, _theirs in lookup.pairs)}
+
+
+def mark_deleted(_compiler: Compiler) -> dict[str, Column]:
+    """The value that marks a row as deleted."""
+    from pyspark.sql import functions as F
+
+    return {DELETED: F.lit(True)}
+
+
+def totals_of(rows: Rows, step: Step, build: BuildContext) -> tuple[Totals, ...]:
+    """The aggregates over groups of the rows that a step selects. `rows` are all rows that it may select."""
+    tables = [*lookups_of(step), *step.joins]
+    selector = () if step.selector is None else (step.selector,)
+    needed = _tables_behind((*selector, *step.overs), tables)
+    selected = filtered(rows, step, build, [table for table in tables if table.alias in needed])
+    return compute_totals(selected, step.overs, build.compiler)
+
+
+def filtered(rows: Rows, step: Step, build: BuildContext, tables: Sequence[JoinedTable] | None = None) -> Rows:
+    """The rows that a step selects, with the columns of tables, by default of the lookups that it reads."""
+    joined = join_tables(rows, step, lookups_of(step) if tables is None else tables, build)
     if step.selects(rows.segment, build.evaluator):
         return joined
     chosen = rows.chosen(step.selector, rows.compiler(build.compiler), include_deleted=step.include_deleted)

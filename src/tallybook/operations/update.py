@@ -9,34 +9,37 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import AliasChoices, Field
 
 from tallybook.expressions.check import Typed
-from tallybook.expressions.scope import Scope
-from tallybook.model.base import Entity, Expression, NonEmpty, Text
-from tallybook.model.columns import ASSIGNABLE, UNKNOWN, UPDATED_AT, ColumnType, folded
+from tallybook.expressions.scope import PARAMETERS, Scope
+from tallybook.model.base import Entity, Expression, NonEmpty
+from tallybook.model.columns import UPDATED_AT, folded
 from tallybook.model.dataset import DatasetRef
+from tallybook.operations.assignments import (
+    Assignment,
+    BoundAssignment,
+    assigned_values,
+    bind_assignments,
+    by_path,
+    checked_values,
+)
 from tallybook.operations.base import BuildContext, Operation, Step
-from tallybook.operations.binding import Binding, check_column_name, type_of_new_column, why_not_assignable
-from tallybook.operations.lookups import assign_columns, lookups_of
-from tallybook.operations.schema import JoinedTable
+from tallybook.operations.binding import Binding
+from tallybook.operations.lookups import assign_columns, lookups_of, totals_of
+from tallybook.operations.source_time import bind_validity
+from tallybook.operations.sources import JoinedTable, Source, bind_joined_source
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from tallybook.expressions.compile import Compiler
+    from tallybook.operations.totals import Totals
     from tallybook.rows.working import Rows
 
 
-class RuntimeJoin(DatasetRef):
-    """A dataset joined for this operation only, readable as `alias.column`."""
+class RuntimeJoin(Source):
+    """A source joined for this operation only, readable as `alias.column`."""
 
     alias: NonEmpty
     on: Expression
-
-
-class Assignment(Entity):
-    """A column and the value it gets."""
-
-    column: Text
-    expression: Expression
 
 
 class UpdateArguments(Entity):
@@ -76,7 +79,11 @@ class Update(Operation, type="update"):
     - A **join** is a left join for this operation only. It never changes the number of rows: no match gives NULLs, and
       a second match for a selected row fails the run with `JoinNotUnique`. Rows are those of the dataset's main table
       after the [temporal filter](workspace-files.md#rows-and-time). `on` may read working columns, lookups and earlier
-      aliases.
+      aliases. A join is a [source](#sources): `selector` chooses among its rows, `aggregation` summarises them before
+      they are joined, and `alias.column` then reads the result.
+    - An **aggregate with OVER** reads all rows that the operation selects: `amount / SUM(amount) OVER (region)` is the
+      share of a row in the total of its region, `OVER ()` takes all of them as one group. NULL is a group of its own.
+      Like every expression it sees the rows as they were before the operation.
     - System columns cannot be assigned, except `_labels`. Selected rows get the run's timestamp in `_updated_at`.
     """
 
@@ -86,6 +93,10 @@ class Update(Operation, type="update"):
     @property
     def datasets(self) -> tuple[DatasetRef, ...]:
         return self.arguments.joins
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        return (*super().conditions, *(text for join in self.arguments.joins for text in join.conditions))
 
     def bind(self, binding: Binding) -> UpdateStep | None:
         joins, scope = _bind_joins(self.arguments.joins, binding)
@@ -98,7 +109,7 @@ class Update(Operation, type="update"):
                 "assignments",
                 hint="add one, such as {column: net, expression: amount * 0.9}, or remove the operation",
             )
-        assigned = _bind_assignments(self.arguments.assignments, scope, binding)
+        assigned = bind_assignments(self.arguments.assignments, scope, binding, "arguments", "assignments", over=True)
         after = binding.before
         for assignment in assigned:
             if assignment.column not in after.columns:
@@ -106,69 +117,33 @@ class Update(Operation, type="update"):
         return UpdateStep(self.seq, self.name, selector, binding.before, after, tuple(assigned), joins=tuple(joins))
 
 
-@dataclass(frozen=True)
-class BoundAssignment:
-    """A column, its type, and the checked value; the value is missing when it is wrong."""
-
-    column: str
-    type: ColumnType
-    value: Typed | None
-
-
 def _bind_joins(joins: Sequence[RuntimeJoin], binding: Binding) -> tuple[list[JoinedTable], Scope]:
     """The joins in order; each condition sees the working columns, the lookups, earlier aliases and its own."""
-    scope = binding.before.scope()
+    scope = binding.scope()
     bound = []
     for index, join in enumerate(joins):
         path = ("arguments", "joins", index)
         if folded(join.alias) in {folded(table.name) for table in scope.tables}:
+            reserved = folded(join.alias) == PARAMETERS and bool(binding.parameters)
+            taken = "used for parameters" if reserved else "the name of a table, lookup or join"
             binding.report(
                 "DuplicateColumn",
-                f"the alias '{join.alias}' is already the name of a table, lookup or join here",
+                f"the alias '{join.alias}' is already {taken} here",
                 *path,
                 "alias",
                 hint="choose another alias",
             )
             continue
-        source = binding.dataset(join, *path)
-        if source is None:
+        rows = bind_joined_source(join, binding, *path, alias=join.alias)
+        if rows is None:
             scope = scope.with_open_table(join.alias)
             continue
-        scope = scope.with_table(source.scope_table(join.alias, joined=True))
+        scope = scope.with_table(rows.scope_table(join.alias))
         on = binding.condition(join.on, scope, *path, "on", named=False)
+        valid = bind_validity(join, join.alias, rows.table, scope, binding, *path)
         if on is not None:
-            bound.append(JoinedTable(join.alias, source, on))
+            bound.append(JoinedTable(join.alias, rows, on, valid))
     return bound, scope
-
-
-def _bind_assignments(assignments: Sequence[Assignment], scope: Scope, binding: Binding) -> list[BoundAssignment]:
-    seen: set[str] = set()
-    bound = []
-    for index, assignment in enumerate(assignments):
-        path = ("arguments", "assignments", index)
-        value = binding.expression(assignment.expression, scope, *path, "expression")
-        column = assignment.column
-        if not check_column_name(binding, column, *path, "column", settable=ASSIGNABLE):
-            continue
-        if folded(column) in seen:
-            binding.report("DuplicateColumn", f"column '{column}' is assigned twice", *path, "column", hint="keep one")
-            continue
-        seen.add(folded(column))
-        bound.append(BoundAssignment(column, _target_type(column, value, binding, *path), value))
-    return bound
-
-
-def _target_type(column: str, value: Typed | None, binding: Binding, *path: str | int) -> ColumnType:
-    """The column's type after the update; an existing column keeps its own."""
-    existing = binding.before.columns.get(column)
-    if existing is None:
-        return type_of_new_column(binding, column, value, *path)
-    if value is None:
-        return existing
-    refusal = None if existing == UNKNOWN else why_not_assignable(value.type, existing)
-    if refusal is not None:
-        binding.report("TypeMismatch", f"column '{column}' {refusal[0]}", *path, "expression", hint=refusal[1])
-    return existing
 
 
 @dataclass(frozen=True)
@@ -182,16 +157,16 @@ class UpdateStep(Step):
     @property
     def by_path(self) -> dict[str, BoundAssignment]:
         """The assignments by the paths of their expressions."""
-        return {
-            f"arguments.assignments[{index}].expression": assignment
-            for index, assignment in enumerate(self.assignments)
-        }
+        return by_path(self.assignments, "arguments.assignments")
 
     @property
     def expressions(self) -> Mapping[str, Typed]:
-        conditions = {f"arguments.joins[{index}].on": join.on for index, join in enumerate(self.joins)}
-        values = {path: assignment.value for path, assignment in self.by_path.items() if assignment.value is not None}
-        return {**super().expressions, **conditions, **values}
+        conditions = {
+            f"arguments.joins[{index}].{key}": condition
+            for index, join in enumerate(self.joins)
+            for key, condition in zip(("on", "as_of"), join.conditions, strict=False)
+        }
+        return {**super().expressions, **conditions, **checked_values(self.by_path)}
 
     @property
     def writes(self) -> Mapping[str, str | None]:
@@ -200,16 +175,14 @@ class UpdateStep(Step):
     @property
     def per_expression(self) -> dict[str, Step]:
         conditions: dict[str, Step] = dict.fromkeys(self.expressions, replace(self, assignments=()))
-        return conditions | {
-            path: replace(self, assignments=(assignment,)) for path, assignment in self.by_path.items()
-        }
+        values = {path: replace(self, assignments=(assignment,)) for path, assignment in self.by_path.items()}
+        return conditions | self.source_checks | values
+
+    def totals(self, rows: Rows, build: BuildContext) -> tuple[Totals, ...]:
+        return totals_of(rows, self, build)
 
     def change(self, rows: Rows, build: BuildContext) -> Rows:
         return assign_columns(rows, self, [*lookups_of(self), *self.joins], self._values, build)
 
     def _values(self, compiler: Compiler) -> dict[str, Column]:
-        return {
-            assignment.column: compiler.value(assignment.value, assignment.type)
-            for assignment in self.assignments
-            if assignment.value is not None
-        }
+        return assigned_values(self.assignments, compiler)

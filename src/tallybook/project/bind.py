@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from tallybook.errors import Problem, did_you_mean
 from tallybook.expressions.functions.comparisons import why_not_comparable
+from tallybook.expressions.parameters import check_parameters
 from tallybook.expressions.registry import Argument
-from tallybook.expressions.scope import ANY_TABLE
-from tallybook.model.columns import SYSTEM_COLUMNS, UNKNOWN, ColumnType
+from tallybook.expressions.scope import ANY_TABLE, PARAMETERS
+from tallybook.model.columns import SYSTEM_COLUMNS, UNKNOWN, ColumnType, folded
 from tallybook.model.dataset import Dataset, DatasetRef, Lookup, Table
 from tallybook.operations.base import Operation, Step
 from tallybook.operations.binding import Binding, DatasetFinder
@@ -31,9 +32,15 @@ class BoundProject:
 
 
 def bind_project(
-    head: ProjectHead, operations: Sequence[Operation | None], catalog: DatasetFinder, part: DocumentPart | None = None
+    head: ProjectHead,
+    operations: Sequence[Operation | None],
+    catalog: DatasetFinder,
+    part: DocumentPart | None = None,
+    *,
+    pinned: bool | None = None,
 ) -> BoundProject:
-    """Checks operations in ascending seq. Without `part` (a project made in code) problems have no position."""
+    """Checks operations in ascending seq. Without `part` (a project made in code) problems have no position. `pinned`
+    says whether the rows of the input are those of the version in `head`; by default they are if it has one."""
     dataset = catalog.find(DatasetRef(dataset_id=head.input_dataset_id, dataset_version=head.input_dataset_version))
     problems: list[Problem] = []
     if isinstance(dataset, Problem):
@@ -42,9 +49,11 @@ def bind_project(
         problems.append(placed.within(project=head.id))
     source, schema = None, _unknown_schema()
     if isinstance(dataset, Dataset):
-        source = SourceTable(dataset, dataset.main_table, catalog.is_open(dataset.id))
+        pinned = head.input_dataset_version is not None if pinned is None else pinned
+        source = SourceTable(dataset, dataset.main_table, catalog.is_open(dataset.id), pinned=pinned)
         schema = working_schema(dataset, catalog)
     first = schema
+    problems += [problem.within(project=head.id) for problem in _parameter_problems(head, schema, part)]
     selectors = _selectors(head, part)
     steps: list[Step] = []
     for index, operation in _in_order(operations):
@@ -52,11 +61,25 @@ def bind_project(
             schema = replace(schema, open=True)
             continue
         binding = _binding(operation, index, schema, catalog, selectors, part)
+        binding.parameters = {name: parameter.type for name, parameter in head.parameters.items()}
         step = operation.bind(binding)
         problems += [problem.within(project=head.id) for problem in binding.problems]
         schema = step.after if step is not None else binding.after or schema
         steps += [step] if step is not None else []
     return BoundProject(head, source, first if source else None, tuple(steps), tuple(problems))
+
+
+def _parameter_problems(head: ProjectHead, schema: WorkingSchema, part: DocumentPart | None) -> Iterator[Problem]:
+    """Yields wrong names and defaults of parameters, and a table whose name is the one that parameters are read by."""
+    for path, problem in check_parameters(head.parameters):
+        yield part.locate(problem, "parameters", *path) if part else problem
+    taken = {schema.table: "the table", **dict.fromkeys((*schema.lookups, *schema.missing), "the lookup")}
+    for name, kind in taken.items() if head.parameters else ():
+        if folded(name) == PARAMETERS:
+            message = f"parameters are read as {PARAMETERS}.NAME, but {kind} '{name}' of the input has that name"
+            hint = f"rename {kind}, or remove the parameters"
+            problem = Problem("DuplicateColumn", message, hint)
+            yield part.locate(problem, "parameters") if part else problem
 
 
 def _unknown_schema() -> WorkingSchema:
@@ -77,7 +100,13 @@ def working_schema(dataset: Dataset, catalog: DatasetFinder) -> WorkingSchema:
         elif target is not None:
             missing[lookup.alias] = replace(target, message=f"{target.message}; lookup '{lookup.alias}' reads it")
     return WorkingSchema(
-        table.name, table.business_types, table.system_types, lookups, missing, open=catalog.is_open(dataset.id)
+        table.name,
+        table.business_types,
+        table.system_types,
+        lookups,
+        missing,
+        natural_key=tuple(dataset.natural_key_columns),
+        open=catalog.is_open(dataset.id),
     )
 
 
@@ -89,7 +118,9 @@ def lookup_table(dataset: Dataset, lookup: Lookup, catalog: DatasetFinder) -> Lo
     target = catalog.find(lookup.target)
     if not isinstance(target, Dataset):
         return target
-    return LookupTable(lookup.alias, SourceTable(target, target.main_table, catalog.is_open(target.id)), pairs)
+    pinned = lookup.target.dataset_version is not None
+    source = SourceTable(target, target.main_table, catalog.is_open(target.id), pinned=pinned)
+    return LookupTable(lookup.alias, source, pairs)
 
 
 def pair_problems(table: Table, lookup: LookupTable) -> Iterator[tuple[tuple[str | int, ...], Problem]]:

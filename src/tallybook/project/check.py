@@ -51,9 +51,9 @@ def file_order(problem: Problem) -> tuple[str, int, int]:
 def check_settings(checked: CheckResult) -> Iterator[Problem]:
     """The default calendar exists."""
     settings, part = checked.definitions.settings, checked.definitions.settings_part
-    if settings is None or part is None or settings.calendar in checked.definitions.unreadable:
+    if settings is None or part is None or checked.calendar is not None:
         return
-    if checked.calendar is None:
+    if not checked.knows("calendar", str(settings.calendar), checked.definitions.calendars):
         calendars = [*checked.definitions.calendars, GREGORIAN.id]
         message = f"there is no calendar '{settings.calendar}'"
         yield part.problem(("calendar",), "CalendarNotFound", message, did_you_mean(str(settings.calendar), calendars))

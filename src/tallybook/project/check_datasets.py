@@ -31,7 +31,7 @@ def check_datasets(checked: CheckResult) -> Iterator[Problem]:
                     ("natural_key_columns", index), "ColumnNotFound", f"there is no column '{name}'", hint
                 )
         resolvers = checked.definitions.resolvers
-        if dataset.resolver_id is not None and not checked.knows(dataset.resolver_id, resolvers):
+        if dataset.resolver_id is not None and not checked.knows("resolver", dataset.resolver_id, resolvers):
             hint = did_you_mean(dataset.resolver_id, resolvers)
             message = f"there is no resolver '{dataset.resolver_id}'"
             yield part.problem(("resolver_id",), "ResolverNotFound", message, hint)

@@ -9,36 +9,53 @@ from tallybook.expressions.check import Checker, condition_hint
 from tallybook.expressions.parse import parse
 from tallybook.model.columns import BOOLEAN, NULL
 from tallybook.model.datasource import DataSource
+from tallybook.project.check_options import check_options
 from tallybook.project.check_result import CheckResult
 from tallybook.project.entities import DocumentPart
 from tallybook.resolve.check import check_rule
+from tallybook.resolve.render import check_no_tokens
 from tallybook.resolve.resolve import when_scope
 from tallybook.source import SourceText
 
 
 def check_datasources(checked: CheckResult) -> Iterator[Problem]:
-    """Reports credentials that are never used."""
+    """Reports wrong options, credentials that are never used, and tokens in places that no period fills in."""
     for entry in checked.definitions.datasources.values():
+        for key in ("path_prefix", "url", "schema", "endpoint", "region"):
+            written = entry.part.text(("options", key))
+            for problem in check_no_tokens(written, _TOKENS[key]) if written is not None else ():
+                yield entry.part.locate(problem, "options", key)
+        yield from (entry.part.locate(problem, "options") for problem in check_options(entry.entity))
         useless = _useless_credential(entry.entity) if entry.entity.credential_ref else None
         if useless is not None:
             yield entry.part.problem(("credential_ref",), "InvalidArguments", *useless, key=True)
+
+
+_TOKENS = {
+    "path_prefix": "write the folder itself; tokens such as {{YYYY}} belong to the `path` of a resolver or an output",
+    "url": "write the address itself",
+    "endpoint": "write the address itself",
+    "region": "write the region itself",
+    "schema": "write the schema itself; tokens such as {{YYYY}} belong to the `schema` of a resolver",
+}
 
 
 def _useless_credential(source: DataSource) -> tuple[str, str] | None:
     if source.uses_credential:
         return None
     if source.path_prefix is None:
-        return "'credential_ref' is not used for tables of the session's catalog", "remove it and configure Spark"
+        message = f"'credential_ref' is not used for the tables of a datasource like '{source.id}'"
+        return message, "remove it; tables of the session's catalog need settings of Spark, SQLite has no passwords"
     return (
         f"'credential_ref' is not used for files at '{source.path_prefix}'",
-        "it opens s3, s3a, abfs and abfss URLs; for others remove it and configure Spark",
+        "it opens s3, s3a, gs, abfs and abfss URLs; for others remove it and configure Spark",
     )
 
 
 def check_resolvers(checked: CheckResult) -> Iterator[Problem]:
     """Checks rules, templates and conditions, and that at most one resolver is the default."""
     sources = {id: entry.entity for id, entry in checked.definitions.datasources.items()}
-    unreadable = checked.definitions.unreadable
+    unread = checked.definitions.unread
     default: str | None = None
     for entry in checked.definitions.resolvers.values():
         resolver, part = entry.entity, entry.part
@@ -50,7 +67,8 @@ def check_resolvers(checked: CheckResult) -> Iterator[Problem]:
             here = part.below("rules", index)
             if checked.calendar is not None:
                 for problem in check_rule(rule, checked.calendar, sources, here.text):
-                    if problem.type == "DataSourceNotFound" and rule.strategy.datasource_id in unreadable:
+                    missing = problem.type == "DataSourceNotFound"
+                    if missing and any(one.may_define("datasource", rule.strategy.datasource_id) for one in unread):
                         continue
                     yield here.locate(problem)
             if rule.when is not None:

@@ -10,9 +10,10 @@ from tallybook.errors import Problem, ProblemError, did_you_mean
 from tallybook.expressions.selectors import parse_selector
 from tallybook.model.dataset import Dataset, DatasetRef
 from tallybook.model.template import token_names
+from tallybook.operations.base import Step
 from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import BoundProject, bind_project
-from tallybook.project.check_outputs import check_outputs, index_of, with_registered
+from tallybook.project.check_outputs import check_outputs, index_of, source_of, with_registered
 from tallybook.project.check_result import CheckResult
 from tallybook.project.load import ProjectEntry
 from tallybook.resolve.resolve import pick_resolver
@@ -43,6 +44,7 @@ def _check_project(entry: ProjectEntry, checked: CheckResult, waited: Mapping[st
     this project and later ones register."""
     bound = checked.bound.get(entry.head.id)
     bound = bound or bind_project(entry.head, entry.operations, checked.datasets, entry.part)
+    bound = replace(bound, steps=tuple(_for_people(step, checked) for step in bound.steps))
     bound = replace(bound, problems=tuple(_in_circle(problem, waited) for problem in bound.problems))
     problems = (
         *_check_seqs(entry),
@@ -58,6 +60,14 @@ def _check_project(entry: ProjectEntry, checked: CheckResult, waited: Mapping[st
         bound=MappingProxyType({**checked.bound, entry.head.id: bound}),
         problems=(*checked.problems, *problems),
     )
+
+
+def _for_people(step: Step, checked: CheckResult) -> Step:
+    """Returns an output without the system columns if people read its files and the user did not choose columns."""
+    source = source_of(step.publishes.destination, checked) if step.publishes is not None else None
+    if step.publishes is None or source is None or not source.for_people:
+        return step
+    return replace(step, publishes=step.publishes.as_read_by_people())
 
 
 def _finds_all(entry: ProjectEntry, checked: CheckResult) -> bool:
@@ -137,11 +147,11 @@ def _names_used(texts: Iterable[str], selectors: Mapping[str, str]) -> set[str]:
 def _check_overrides(entry: ProjectEntry, checked: CheckResult) -> Iterator[Problem]:
     for dataset_id, resolver_id in entry.head.resolver_overrides.items():
         path = ("resolver_overrides", dataset_id)
-        if not checked.knows(resolver_id, checked.definitions.resolvers):
+        if not checked.knows("resolver", resolver_id, checked.definitions.resolvers):
             hint = did_you_mean(resolver_id, checked.definitions.resolvers)
             problem = entry.part.problem(path, "ResolverNotFound", f"there is no resolver '{resolver_id}'", hint)
             yield problem.within(project=entry.head.id)
-        if not checked.knows(dataset_id, checked.datasets.versions):
+        if not checked.knows("dataset", dataset_id, checked.datasets.versions):
             hint = did_you_mean(dataset_id, checked.datasets.versions)
             message = f"there is no dataset '{dataset_id}'"
             yield entry.part.problem(path, "DatasetNotFound", message, hint, key=True).within(project=entry.head.id)
@@ -169,7 +179,8 @@ def _check_resolver(
     seen.add(dataset.id)
     named = overrides.get(dataset.id, dataset.resolver_id)
     resolvers = {id: entry.entity for id, entry in checked.definitions.resolvers.items()}
-    if checked.definitions.unreadable if named is None else named in checked.definitions.unreadable:
+    unread = checked.definitions.unread
+    if any(one.may_be_default if named is None else one.may_define("resolver", named) for one in unread):
         return
     try:
         pick_resolver(dataset.id, dataset.resolver_id, overrides, resolvers)

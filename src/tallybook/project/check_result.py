@@ -22,9 +22,9 @@ class CheckResult:
     bound: Mapping[str, BoundProject] = field(default_factory=lambda: MappingProxyType({}))
     problems: tuple[Problem, ...] = ()
 
-    def knows(self, id: str, definitions: Mapping[str, object]) -> bool:
-        """True if something is defined under an id, readable or not."""
-        return id in definitions or id in self.definitions.unreadable
+    def knows(self, kind: str, id: str, definitions: Mapping[str, object]) -> bool:
+        """True if something is defined under an id, or may be in a file that could not be read."""
+        return id in definitions or any(unread.may_define(kind, id) for unread in self.definitions.unread)
 
     @property
     def calendar(self) -> Calendar | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tallybook.errors import Problem, did_you_mean
-from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, ColumnDef
+from tallybook.model.columns import PERIOD, VALID_FROM, VALID_TO, ColumnDef, ColumnType
 from tallybook.model.dataset import Dataset, DatasetRef, Table, TemporalMode
 from tallybook.operations.publication import Publication
 
@@ -64,16 +64,23 @@ class DatasetVersions:
 def registered_dataset(output: Publication, version: int = 1) -> Dataset:
     """The dataset an output registers: its schema, and the temporal mode its written columns allow."""
     assert output.register_as is not None
+    working = output.working_columns
+    bounds = {"period_column": PERIOD, "valid_from_column": VALID_FROM, "valid_to_column": VALID_TO}
     return Dataset(
         id=output.register_as,
         name=output.register_as,
         main_table=Table(
             name=output.destination.table or output.register_as,
-            temporal_mode=_temporal_mode(output.columns),
-            columns=tuple(ColumnDef(name=name, type=type) for name, type in output.business_columns.items()),
+            temporal_mode=_temporal_mode(working.values()),
+            columns=tuple(_column(working[name], name, type) for name, type in output.business_columns.items()),
+            **{key: written for key, name in bounds.items() if (written := output.written_name(name)) is not None},
         ),
         version=version,
     )
+
+
+def _column(name: str, written: str, type: ColumnType) -> ColumnDef:
+    return ColumnDef(name=name, type=type, source=None if written == name else written)
 
 
 def _temporal_mode(columns: Collection[str]) -> TemporalMode:

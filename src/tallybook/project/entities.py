@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
@@ -20,7 +20,7 @@ from tallybook.project.yaml import Document, Path
 from tallybook.secrets import REFERENCE
 from tallybook.source import Place, SourceText, path_text
 
-T = TypeVar("T")
+E = TypeVar("E")
 OTHER_NAMES = {"arguments": "parameters", "seq": "order"}
 """Other accepted names of keys."""
 
@@ -66,6 +66,14 @@ class DocumentPart:
         """Adds a path and position to a problem; the problem's own path continues from there."""
         steps = (*path, *problem.path.split(".")) if problem.path else path
         return replace(problem, path=path_text(self.find(steps)), place=problem.place or self.place(steps))
+
+
+@dataclass(frozen=True)
+class Entry(Generic[E]):
+    """An entity and the document it was read from."""
+
+    entity: E
+    part: DocumentPart
 
 
 def read_entity(type: Any, part: DocumentPart, value: Any = None) -> tuple[Any | None, list[Problem]]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SETTINGS_FILE = "tallybook.yaml"
+ENVIRONMENT_VARIABLE = "TALLYBOOK_ENV"
+"""The environment variable that names the environment of the settings to use."""
 MAX_BYTES = 2_000_000
 """The maximum size of a file of definitions."""
 _ENDINGS = (".yaml", ".yml")

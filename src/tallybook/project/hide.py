@@ -61,7 +61,7 @@ def _cover(text: str, path: Path, is_settings: bool) -> _Covered:
     key = str(path[-1]) if path else ""
     stars = "*" * len(text)
     is_spark = path[-3:-1] == ("spark", "conf")
-    in_datasource = path[:1] == ("datasource",)
+    in_datasource = path[:1] == ("datasource",) or (path[:1] == ("environments",) and "datasources" in path[2:3])
     if key == "credential_ref":
         return _Covered(text if re.match(REFERENCE, text) else stars)
     if is_spark and names_secret(key) and text.lower() not in ("true", "false"):

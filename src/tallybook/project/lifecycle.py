@@ -3,13 +3,14 @@ project makes it a draft again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from tallybook.errors import StoreError, fail
+from tallybook.model.nested_period import NestedPeriod
 from tallybook.model.period import PeriodStatus
 from tallybook.model.run import RunStatus
-from tallybook.model.state import Conflict, Json, ProjectStatus
+from tallybook.model.state import Json, ProjectState, ProjectStatus
 from tallybook.model.template import token_names
 
 PROJECT_MOVES: Mapping[ProjectStatus, tuple[ProjectStatus, ...]] = {
@@ -47,13 +48,22 @@ def check_move(what: str, moves: Mapping[_Status, tuple[_Status, ...]], old: _St
     raise StoreError(f"{what} is {old} and cannot become {new}", hint)
 
 
-def check_project_runs(project: str, status: ProjectStatus, conflicts: Sequence[Conflict] = ()) -> None:
-    """Refuses a run of a project that is inactive or in conflict; a draft runs, into the sandbox."""
-    if status == "inactive":
+def check_project_runs(state: ProjectState, *, draft: bool = False) -> None:
+    """Refuses a run of a project that is inactive or in conflict. A draft runs into the sandbox; one that was active
+    before needs `draft`, so that an edit does not turn a run of production into one of the sandbox."""
+    project = state.project_id
+    if state.status == "draft" and state.active_version is not None and not draft:
+        raise fail(
+            "ProjectNotRunnable",
+            f"project '{project}' has changed since its version {state.active_version} was activated",
+            hint=f"activate it with `tallybook activate {project}`, or run it in the sandbox with --draft",
+            project=project,
+        )
+    if state.status == "inactive":
         hint = f"activate it with `tallybook activate {project}`"
         raise fail("ProjectNotRunnable", f"project '{project}' is inactive", hint=hint, project=project)
-    if status == "conflict":
-        broken = "; ".join(str(conflict) for conflict in conflicts)
+    if state.status == "conflict":
+        broken = "; ".join(str(conflict) for conflict in state.conflicts)
         raise fail(
             "ProjectNotRunnable",
             f"project '{project}' is in conflict with a dataset it uses{': ' if broken else ''}{broken}",
@@ -63,12 +73,26 @@ def check_project_runs(project: str, status: ProjectStatus, conflicts: Sequence[
         )
 
 
-def check_period_runs(period: str, status: PeriodStatus, reopen_reason: str | None) -> None:
-    """Refuses a run for a locked period, and for a closed one without a reason."""
+def check_period_runs(period: str, status: PeriodStatus, reopen_reason: str | None, of: str | None = None) -> None:
+    """Refuses a run for a locked period, and for a closed one without a reason. `of` is the period that has the status,
+    if it is one around or inside the period."""
+    what = f"period {period} is {status}"
+    if of not in (None, period):
+        what = f"period {period} cannot run, because period {of} is {status}"
     if status == "locked":
-        raise fail("PeriodNotOpen", f"period {period} is locked", hint="a locked period cannot run again")
+        raise fail("PeriodNotOpen", what, hint="a locked period cannot run again")
     if status == "closed" and not (reopen_reason or "").strip():
-        raise fail("PeriodNotOpen", f"period {period} is closed", hint="run it with --reopen-reason TEXT")
+        raise fail("PeriodNotOpen", what, hint="run it with --reopen-reason TEXT")
+
+
+def check_open(
+    period: str, nested: NestedPeriod | None, changed: Mapping[str, PeriodStatus], reopen_reason: str | None
+) -> PeriodStatus:
+    """Returns the status that counts for a run of a period. Raises `PeriodNotOpen` if it may not run. `changed` are the
+    statuses that were set; without `nested` only that of the period itself counts."""
+    status, of = (changed.get(period, "open"), period) if nested is None else nested.status_for_runs(changed)
+    check_period_runs(period, status, reopen_reason, of)
+    return status
 
 
 UNPINNED: Mapping[str, Any] = {"input_dataset_version": None, "reviewed_dataset_version": None, "conflicts": ()}
@@ -88,14 +112,16 @@ def _structure(project: Json) -> Json:
     operations = sorted(project.get("operations", ()), key=lambda operation: operation["seq"])
     used = used_selectors(project)
     kept = {key: value for key, value in project.items() if key not in (*_LABELS, "operations", "selectors")}
+    parameters = project.get("parameters") or {}
     return kept | {
+        "parameters": {name: _without_labels(parameter) for name, parameter in parameters.items()},
         "operations": [_without_labels(operation) for operation in operations],
         "selectors": {name: text for name, text in (project.get("selectors") or {}).items() if name in used},
     }
 
 
-def _without_labels(operation: Json) -> Json:
-    return {key: value for key, value in operation.items() if key not in _LABELS}
+def _without_labels(body: Json) -> Json:
+    return {key: value for key, value in body.items() if key not in _LABELS}
 
 
 def used_selectors(project: Json) -> frozenset[str]:

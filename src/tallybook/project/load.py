@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from tallybook.errors import Problem, UsageError, did_you_mean
 from tallybook.model.base import as_text
@@ -19,23 +19,17 @@ from tallybook.model.resolver import Resolver
 from tallybook.model.settings import Settings
 from tallybook.operations.base import Operation
 from tallybook.operations.registry import any_operation
-from tallybook.project.entities import DocumentPart, read_entity
-from tallybook.project.environment import overridden
+from tallybook.project.entities import DocumentPart, Entry, read_entity
+from tallybook.project.environments import EnvironmentSources, check_known, read_environments
 from tallybook.project.files import SETTINGS_FILE, UnreadableError, find_files, has_settings, read_bytes
 from tallybook.project.model import Project, ProjectHead
+from tallybook.project.unread import Unread
+from tallybook.project.variables import overridden
 from tallybook.project.yaml import Document, load_documents
+from tallybook.resolve.render import check_no_tokens
 from tallybook.source import Place
 
 KINDS = ("project", "dataset", "resolver", "datasource", "calendar", "scenario")
-E = TypeVar("E")
-
-
-@dataclass(frozen=True)
-class Entry(Generic[E]):
-    """An entity and the document it was read from."""
-
-    entity: E
-    part: DocumentPart
 
 
 @dataclass(frozen=True)
@@ -66,13 +60,25 @@ class Definitions:
     datasets: Mapping[str, Entry[Dataset]] = field(default_factory=lambda: MappingProxyType({}))
     resolvers: Mapping[str, Entry[Resolver]] = field(default_factory=lambda: MappingProxyType({}))
     datasources: Mapping[str, Entry[DataSource]] = field(default_factory=lambda: MappingProxyType({}))
+    """As they are in the environment."""
     calendars: Mapping[str, Entry[Calendar]] = field(default_factory=lambda: MappingProxyType({}))
     scenarios: tuple[DocumentPart, ...] = ()
     unreadable: frozenset[str] = frozenset()
     """Ids of documents that could not be read: a reference to one is not a second problem."""
+    unread: tuple[Unread, ...] = ()
+    """The files and documents that could not be read."""
     problems: tuple[Problem, ...] = ()
     links: tuple[str, ...] = ()
     """Links to folders, which are not followed."""
+    environment: str | None = None
+    """The environment that was chosen; None for the workspace without one."""
+    environments: Mapping[str | None, EnvironmentSources] = field(default_factory=lambda: MappingProxyType({}))
+    """What every environment changes, by name; under None, the datasources of the files."""
+
+    def in_environment(self, name: str | None) -> Definitions:
+        """Returns the definitions with the datasources of another environment."""
+        datasources = {**self.environments[None].datasources, **self.environments[name].datasources}
+        return replace(self, datasources=MappingProxyType(datasources), environment=name)
 
     @property
     def calendar(self) -> Calendar | None:
@@ -88,13 +94,20 @@ class Definitions:
 class _Reading:
     """What has been read of the files of a workspace so far."""
 
+    environment: str | None = None
     settings: Settings | None = None
     settings_part: DocumentPart | None = None
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By kind and id."""
     scenarios: list[DocumentPart] = field(default_factory=list)
     unreadable: set[str] = field(default_factory=set)
+    unread: list[Unread] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+
+    def set_aside(self, unread: Unread) -> None:
+        """Keeps what could not be read, and its problems."""
+        self.unread.append(unread)
+        self.problems += unread.problems
 
     def of(self, kind: str) -> Mapping[str, Any]:
         return MappingProxyType(self.entries.get(kind, {}))
@@ -110,15 +123,17 @@ def find_root(start: Path) -> Path:
     )
 
 
-def load_definitions(root: Path) -> Definitions:
-    """Reads every YAML file of the workspace."""
+def load_definitions(root: Path, environment: str | None = None) -> Definitions:
+    """Reads every YAML file of the workspace. Raises UsageError if it has no such environment."""
     files = find_files(root)
-    read = _Reading(problems=[_unreadable(_name(root, folder), reason) for folder, reason in files.unreadable])
+    read = _Reading(environment)
+    for folder, reason in files.unreadable:
+        read.set_aside(_unreadable(_name(root, folder), reason))
     settings = root / SETTINGS_FILE
     missed = has_settings(root) and settings not in files.files
     for path in (settings, *files.files) if missed else files.files:
         _load_file(read, path, _name(root, path))
-    return Definitions(
+    definitions = Definitions(
         root,
         read.settings,
         read.settings_part,
@@ -129,42 +144,61 @@ def load_definitions(root: Path) -> Definitions:
         calendars=read.of("calendar"),
         scenarios=tuple(read.scenarios),
         unreadable=frozenset(read.unreadable),
+        unread=tuple(read.unread),
         problems=tuple(read.problems),
         links=tuple(_name(root, link) for link in files.links),
+        environment=environment,
+        environments=_environments(read),
     )
+    if environment not in definitions.environments:  # the settings could not be read
+        return definitions
+    chosen = definitions.in_environment(environment)
+    return replace(chosen, problems=(*chosen.problems, *chosen.environments[environment].problems))
+
+
+def _environments(read: _Reading) -> Mapping[str | None, EnvironmentSources]:
+    own = read.of("datasource")
+    if read.settings is None or read.settings_part is None:
+        return MappingProxyType({None: EnvironmentSources(own)})
+    changed = read_environments(read.settings, read.settings_part, own, read.unreadable)
+    return MappingProxyType({None: EnvironmentSources(own), **changed})
 
 
 def _load_file(read: _Reading, path: Path, name: str) -> None:
     try:
         content = read_bytes(path)
     except UnreadableError as error:
-        read.problems.append(_unreadable(name, error))
+        read.set_aside(_unreadable(name, error))
         return
     documents, problems = load_documents(content, name)
-    read.problems += problems
+    if name == SETTINGS_FILE:
+        read.problems += problems
+        for document in documents:
+            _add_settings(read, DocumentPart(document, ()))
+        return
     if problems:
+        read.set_aside(Unread.of_file(name, tuple(problems), content))
         read.unreadable |= _ids_in(content)
     for document in documents:
-        if name == SETTINGS_FILE:
-            _add_settings(read, DocumentPart(document, ()))
-        else:
-            _add_document(read, document)
+        _add_document(read, document, content)
 
 
 def _name(root: Path, path: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _unreadable(name: str, error: UnreadableError) -> Problem:
-    return Problem("InvalidYaml", str(error), error.hint, Place(name, 1, 1), path="")
+def _unreadable(name: str, error: UnreadableError) -> Unread:
+    return Unread.of_file(name, (Problem("InvalidYaml", str(error), error.hint, Place(name, 1, 1), path=""),))
 
 
 _ID = re.compile(r"^[ \t]*(?:\w+:[ \t]*\{[ \t]*)?id:[ \t]*[\"']?([A-Za-z0-9][A-Za-z0-9._-]*)", re.MULTILINE)
+_REGISTERED = re.compile(r"\bregister_as_dataset[\"']?[ \t]*:[ \t]*[\"']?([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
 def _ids_in(content: bytes) -> set[str]:
-    """Returns everything that looks like an id in a file that is not valid YAML."""
-    return set(_ID.findall(content.decode(errors="replace")))
+    """Returns everything that looks like an id, or a registered dataset, in a file that is not valid YAML."""
+    text = content.decode(errors="replace")
+    return {*_ID.findall(text), *_REGISTERED.findall(text)}
 
 
 def _add_settings(read: _Reading, part: DocumentPart) -> None:
@@ -174,14 +208,28 @@ def _add_settings(read: _Reading, part: DocumentPart) -> None:
         return
     settings, problems = read_entity(Settings, part)
     read.problems += problems
+    names = settings.environments if settings is not None else ()
+    for where in (part, *(part.below("environments", name) for name in names)):
+        read.problems += _tokens_in_settings(where)
     read.settings_part = part
+    if settings is not None and read.environment is not None:
+        check_known(read.environment, settings)
+        settings = settings.in_environment(read.environment)
     read.settings = settings and overridden(settings, os.environ)
 
 
-def _add_document(read: _Reading, document: Document) -> None:
+def _tokens_in_settings(part: DocumentPart) -> Iterator[Problem]:
+    for key in ("sandbox", "store"):
+        written = part.text((key,))
+        hint = f"write the value itself, or set the environment variable TALLYBOOK_{key.upper()}"
+        for problem in check_no_tokens(written, hint) if written is not None else ():
+            yield part.locate(problem, key)
+
+
+def _add_document(read: _Reading, document: Document, content: bytes) -> None:
     kind = _kind(document)
     if isinstance(kind, Problem):
-        read.problems.append(kind)
+        read.set_aside(Unread.of_file(document.file, (kind,), content))
         return
     _ADD[kind](read, DocumentPart(document, (kind,)))
 
@@ -207,10 +255,10 @@ def _kind(document: Document) -> str | Problem:
 def _adder(type: Any) -> Callable[[_Reading, DocumentPart], None]:
     def add(read: _Reading, part: DocumentPart) -> None:
         entity, problems = read_entity(type, part)
-        read.problems += problems
         if entity is None:
-            _note_unreadable(read, part)
+            _note_unreadable(read, part, problems)
         else:
+            read.problems += problems
             _put(read, entity.id, Entry(entity, part), part)
 
     return add
@@ -223,21 +271,23 @@ def _put(read: _Reading, id: str, entry: Any, part: DocumentPart) -> None:
         return
     first: Place = entries[id].part.place(("id",))
     message = f"the {part.path[0]} '{id}' is already defined at {first}"
-    read.problems.append(part.problem(("id",), "DuplicateId", message, "choose another id"))
+    read.set_aside(Unread.of_document(part, part.problem(("id",), "DuplicateId", message, "choose another id")))
 
 
-def _note_unreadable(read: _Reading, part: DocumentPart) -> None:
+def _note_unreadable(read: _Reading, part: DocumentPart, problems: Iterable[Problem]) -> None:
+    read.set_aside(Unread.of_document(part, *problems))
     body = part.value()
     if isinstance(body, dict) and "id" in body:
         read.unreadable.add(str(as_text(body["id"])))
+    read.unreadable |= set(_REGISTERED.findall(str(body)))
 
 
 def _add_project(read: _Reading, part: DocumentPart) -> None:
     entry, problems = read_project(part)
-    read.problems += problems
     if entry is None:
-        _note_unreadable(read, part)
+        _note_unreadable(read, part, problems)
     else:
+        read.problems += problems
         _put(read, entry.head.id, entry, part)
 
 

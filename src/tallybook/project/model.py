@@ -7,10 +7,17 @@ from typing import Annotated
 from pydantic import Field
 
 from tallybook.model.base import Entity, Expression, Id, NonEmpty, Text
+from tallybook.model.parameter import Parameter
 from tallybook.operations.base import Operation
 from tallybook.operations.registry import Registered, follow
 
 AnyOperation = Annotated[Operation, Registered()]
+
+
+class InputRules(Entity):
+    """What the input rows must fulfil."""
+
+    min_rows: int = Field(0, ge=0, description="The fewest rows for the period; with fewer the run fails.")
 
 
 class ProjectHead(Entity):
@@ -21,6 +28,8 @@ class ProjectHead(Entity):
     description: Text | None = None
     input_dataset_id: Id
     input_dataset_version: int | None = Field(None, ge=1, description="By default the latest active one.")
+    input: InputRules = InputRules()
+    parameters: dict[str, Parameter] = Field(default_factory=dict)
     selectors: dict[str, Expression] = Field(default_factory=dict)
     resolver_overrides: dict[str, Id] = Field(default_factory=dict)
     version: int = Field(1, ge=1, description="Counted by the system; leave it out of files.")

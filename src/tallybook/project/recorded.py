@@ -8,6 +8,7 @@ from functools import cached_property
 from hashlib import sha256
 from types import MappingProxyType
 
+from tallybook.errors import Problem
 from tallybook.model.base import Entity
 from tallybook.model.dataset import Dataset
 from tallybook.model.state import Definition, Json, Kind, ProjectState, Registration, canonical_json
@@ -61,6 +62,8 @@ class Changes:
     versions: tuple[NewVersion, ...] = ()
     states: tuple[ProjectState, ...] = ()
     """Of all projects, after the changes."""
+    left_out: tuple[Problem, ...] = ()
+    """The problems of definitions that are not recorded because of them."""
 
     def state(self, project_id: str) -> ProjectState | None:
         """The state of a project after the changes; None when its file could not be read and never was."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -53,12 +54,35 @@ def settings_schema() -> dict[str, Any]:
 
 
 def _finished(schema: dict[str, Any], root: str = "") -> dict[str, Any]:
-    for name, definition in {root: schema, **schema.get("$defs", {})}.items():
+    definitions = schema.get("$defs", {})
+    for name, definition in {root: schema, **definitions}.items():
         _explain(name, definition)
         _accept_other_names(definition)
-    tidied = _tidy(schema)
-    assert isinstance(tidied, dict)
-    return tidied
+    finished: dict[str, Any] = _by_type(_tidy(schema), _tidy(definitions))
+    for name, definition in finished.get("$defs", {}).items():
+        definition["title"] = _TITLES.get(name, _words(name))
+    return finished | {key: _with_markdown(value) for key, value in finished.items()}
+
+
+_TITLES = {"ColumnDef": "Column", "DatasetRef": "Dataset", "Grouping": "Groups"}
+"""Titles of definitions that are not the words of their name. Editors show titles above descriptions."""
+
+
+def _words(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()
+
+
+def _with_markdown(value: Any) -> Any:
+    """Adds each description as Markdown too: editors show the marks of code in a plain description as they stand."""
+    if isinstance(value, list):
+        return [_with_markdown(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    added = {key: _with_markdown(item) for key, item in value.items()}
+    description = value.get("description")
+    if not isinstance(description, str):
+        return added
+    return added | {"markdownDescription": re.sub(r"\{\{\w+\}\}", r"`\g<0>`", description)}
 
 
 def _explain(entity: str, definition: dict[str, Any]) -> None:
@@ -80,6 +104,35 @@ def _accept_other_names(definition: dict[str, Any]) -> None:
             choice = {"not": {"required": [name, other]}}
         definition["required"] = required = [key for key in required if key != name]
         definition.setdefault("allOf", []).append(choice)
+
+
+def _by_type(value: Any, definitions: dict[str, Any]) -> Any:
+    """Writes a choice of entities by their `type` as a condition for each.
+
+    An editor then offers and explains the keys that all have in common before there is a `type`, lists all types if
+    one is wrong, and shows the problems of the chosen entity only. For a `oneOf` it takes the entity that fits best.
+    """
+    if isinstance(value, list):
+        return [_by_type(item, definitions) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "discriminator" not in value:
+        return {key: _by_type(item, definitions) for key, item in value.items()}
+    rest = {key: item for key, item in value.items() if key not in ("discriminator", "oneOf")}
+    key, references = value["discriminator"]["propertyName"], value["discriminator"]["mapping"]
+    chosen = {type: definitions[reference.rpartition("/")[2]] for type, reference in references.items()}
+    first, *others = (definition["properties"] for definition in chosen.values())
+    common = {name: item for name, item in first.items() if all(other.get(name) == item for other in others)}
+    type = {
+        "enum": list(chosen),
+        "enumDescriptions": [definition["description"] for definition in chosen.values()],
+        "description": first[key]["description"],
+    }
+    cases = [
+        {"if": {"properties": {key: {"const": type}}, "required": [key]}, "then": {"$ref": reference}}
+        for type, reference in references.items()
+    ]
+    return rest | {"type": "object", "required": [key], "properties": {**common, key: type}, "allOf": cases}
 
 
 _SCALARS = ("string", "integer", "number", "boolean")

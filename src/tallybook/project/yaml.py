@@ -58,6 +58,12 @@ class Document:
     nodes: dict[Path, tuple[Node | None, Node]] = field(repr=False)
     """(key node, value node) by path."""
 
+    @classmethod
+    def unread(cls, file: str) -> Document:
+        """Returns an empty document in place of a file that could not be read."""
+        start = StreamMark(file, 0, 0, 0)
+        return cls(file, None, (), {(): (None, ScalarNode("", "", start, start))})
+
     def place(self, path: Path, *, key: bool = False) -> Place:
         """Returns the position of a value (or its key); for a missing path, of the nearest part that exists."""
         while path and path not in self.nodes:
@@ -65,6 +71,13 @@ class Document:
         key_node, value_node = self.nodes[path]
         nothing = isinstance(value_node, ScalarNode) and value_node.start_mark.index == value_node.end_mark.index
         return self._at(key_node if key_node is not None and (key or nothing) else value_node)
+
+    def covers(self, place: Place) -> bool:
+        """True if a position is inside the document."""
+        root = self.nodes[()][1]
+        first, last = root.start_mark, root.end_mark
+        at = (place.line - 1, place.column - 1)
+        return place.file == self.file and (first.line, first.column) <= at <= (last.line, last.column)
 
     def _at(self, node: Node) -> Place:
         line, column = node.start_mark.line, node.start_mark.column

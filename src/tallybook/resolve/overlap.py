@@ -87,7 +87,7 @@ def area(target: str) -> Area:
 def area_of(location: Location) -> Area:
     """Returns the area that an output to a location takes. A table of a datasource without paths is its own area."""
     if location.source.path_prefix is None:
-        return Area(location.source.id, (location.target,))
+        return Area(location.source.store_name, (location.target,))
     return area(location.target)
 
 

@@ -15,7 +15,7 @@ from unicodedata import category
 
 from tallybook.errors import Problem, RunError, did_you_mean
 from tallybook.model.period import Period
-from tallybook.model.template import Token, fill, tokens
+from tallybook.model.template import Token, fill, tokens, variables
 from tallybook.source import Place, SourceText
 
 _FROM_PERIOD: dict[str, Callable[[Period], str]] = {
@@ -63,7 +63,27 @@ def check_template(template: SourceText | str) -> list[Problem]:
         else:
             continue
         problems.append(Problem("UnknownToken", message, hint, _place(template, token)))
-    return problems
+    return [*problems, *_check_variables(template)]
+
+
+def _check_variables(template: SourceText | str) -> list[Problem]:
+    text = template if isinstance(template, str) else template.text
+    message = "is not replaced: variables of the environment are not read here"
+    hint = "write the value itself, or a token such as {{period}}"
+    return [
+        Problem("UnknownToken", f"'{variable.text}' {message}", hint, _place(template, variable))
+        for variable in variables(text)
+    ]
+
+
+def check_no_tokens(text: SourceText | str, hint: str) -> list[Problem]:
+    """Returns a problem for each `{{token}}` and `${variable}` of a path that is not a template: nothing would replace
+    them, and a folder would get their name."""
+    plain = text if isinstance(text, str) else text.text
+    return [
+        Problem("UnknownToken", f"'{token.text}' is not replaced here", hint, _place(text, token))
+        for token in (*tokens(plain), *variables(plain))
+    ]
 
 
 def _place(template: SourceText | str, token: Token) -> Place | None:

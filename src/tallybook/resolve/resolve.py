@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tallybook.errors import ProblemError, RunError, did_you_mean, fail
 from tallybook.expressions.check import Checker
@@ -18,6 +19,7 @@ from tallybook.model.columns import DATE, STRING, ColumnType
 from tallybook.model.datasource import DataSource
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
+from tallybook.model.relative_period import RunPeriod
 from tallybook.model.resolver import ANY_LEVEL, PathStrategy, Resolver, Rule, Strategy
 from tallybook.resolve.render import render
 from tallybook.resolve.targets import path_target, table_target, usable_source
@@ -96,24 +98,24 @@ def when_values(period: Period, table_name: str, dataset_id: str) -> dict[str, o
     }
 
 
-def evaluate_when(text: str, values: Mapping[str, object], timestamp: datetime) -> bool | None:
+def evaluate_when(text: str, values: Mapping[str, object], period: RunPeriod, timestamp: datetime) -> bool | None:
     """Returns the result of a `when`; None if it is NULL. `timestamp` is the time that NOW() and TODAY() return."""
     checker = Checker(when_scope())
     typed = checker.check(parse(text))
     if typed is None:
         raise ProblemError(checker.problems)
     columns = {name.partition(".")[2]: value for name, value in values.items()}
-    evaluator = Evaluator(timestamp, str(values["period.identifier"]), lambda column: columns[column.column])
+    evaluator = Evaluator(timestamp, period, lambda column: columns[column.column])
     result = evaluator.value(typed)
     assert result is None or isinstance(result, bool), "the checker refuses a `when` that is not a condition"
     return result
 
 
-def match(resolver: Resolver, values: Mapping[str, object], timestamp: datetime) -> Rule:
+def match(resolver: Resolver, values: Mapping[str, object], period: RunPeriod, timestamp: datetime) -> Rule:
     """Returns the first rule whose `when` is true. Raises NoRuleMatched with the reason for each rule."""
     reasons = []
     for rule in resolver.rules:
-        result = True if rule.when is None else _evaluate(resolver, rule, rule.when, values, timestamp)
+        result = True if rule.when is None else _evaluate(resolver, rule, rule.when, values, period, timestamp)
         if result:
             return rule
         reasons.append(f"rule '{rule.name}': {rule.when} is {'unknown (NULL)' if result is None else 'false'}")
@@ -127,14 +129,46 @@ def match(resolver: Resolver, values: Mapping[str, object], timestamp: datetime)
 
 
 def _evaluate(
-    resolver: Resolver, rule: Rule, when: str, values: Mapping[str, object], timestamp: datetime
+    resolver: Resolver, rule: Rule, when: str, values: Mapping[str, object], period: RunPeriod, timestamp: datetime
 ) -> bool | None:
     try:
-        return evaluate_when(when, values, timestamp)
+        return evaluate_when(when, values, period, timestamp)
     except RunError as error:
         problem = error.problem
         message = f"`when` of rule '{rule.name}' of resolver '{resolver.id}': {problem.message}"
         raise RunError([replace(problem, message=message)]) from None
+
+
+def resolve_all(
+    table_name: str,
+    dataset_id: str,
+    periods: Sequence[Period],
+    *,
+    calendar: Calendar,
+    resolver: Resolver,
+    datasources: Mapping[str, DataSource],
+    timestamp: datetime,
+    root: Path,
+) -> tuple[Location, ...]:
+    """Returns the locations of a table's rows for several periods, each location once."""
+    locations = tuple(
+        dict.fromkeys(
+            location
+            for period in periods
+            for location in resolve(
+                table_name,
+                dataset_id,
+                period,
+                calendar=calendar,
+                resolver=resolver,
+                datasources=datasources,
+                timestamp=timestamp,
+                root=root,
+            )
+        )
+    )
+    _refuse_double_reading(locations)
+    return locations
 
 
 def resolve(
@@ -150,7 +184,7 @@ def resolve(
 ) -> tuple[Location, ...]:
     """Returns the locations of a table's rows for a period, in the order of their periods. `timestamp` is the run's,
     which a `when` can read; `root` is the workspace folder."""
-    rule = match(resolver, when_values(period, table_name, dataset_id), timestamp)
+    rule = match(resolver, when_values(period, table_name, dataset_id), RunPeriod(period, calendar), timestamp)
     source = usable_source(rule.strategy.datasource_id, datasources, root)
     locations = tuple(
         Location(
@@ -165,10 +199,11 @@ def resolve(
             resolver=resolver.id,
             rule=rule.name,
             on_missing=rule.on_missing,
+            **_partitioning(rule.strategy),
         )
         for rendered_for in expand(rule.data_level, period, calendar)
     )
-    _refuse_double_reading(locations, rule)
+    _refuse_double_reading(locations)
     return locations
 
 
@@ -196,7 +231,14 @@ def _target(strategy: Strategy, source: DataSource, rendered: Callable[[str], st
     return path_target(rendered(strategy.path), root, source.path_prefix)
 
 
-def _refuse_double_reading(locations: Sequence[Location], rule: Rule) -> None:
+def _partitioning(strategy: Strategy) -> dict[str, Any]:
+    """Returns the fields of a location that say in which ranges its table is read."""
+    if isinstance(strategy, PathStrategy):
+        return {}
+    return {"partition_column": strategy.partition_column, "partitions": strategy.partitions}
+
+
+def _refuse_double_reading(locations: Sequence[Location]) -> None:
     """Raises InvalidArguments if two periods have the same location, whose rows would be read twice."""
     seen: dict[str, Location] = {}
     for location in locations:
@@ -204,8 +246,7 @@ def _refuse_double_reading(locations: Sequence[Location], rule: Rule) -> None:
         if first is not location:
             raise fail(
                 "InvalidArguments",
-                f"rule '{rule.name}' of resolver '{location.resolver}' gives '{first.period}' and '{location.period}' "
-                f"the same location, {location.target}: its rows would be read twice",
-                hint=f"put a token that names the {rule.data_level}, such as {{{{period}}}}, into it, or set "
-                "`data_level: any`",
+                f"rule '{location.rule}' of resolver '{location.resolver}' gives '{first.period}' and "
+                f"'{location.period}' the same location, {location.target}: its rows would be read twice",
+                hint="put a token that names the period, such as {{period}}, into it, or set `data_level: any`",
             )

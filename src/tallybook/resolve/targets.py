@@ -29,7 +29,7 @@ _NOT_IN_A_NAME = re.compile(r"[/\\%\x00-\x1f\x7f]")
 def usable_source(datasource_id: str, datasources: Mapping[str, DataSource], root: Path) -> DataSource:
     """Returns the datasource with this id. Raises DataSourceNotFound if it is missing or disabled.
 
-    A credential file is relative to the workspace in a definition, and absolute in the result.
+    The paths of credentials and databases are relative to the workspace in a definition, and absolute in the result.
     """
     source = datasources.get(datasource_id)
     if source is None:
@@ -41,8 +41,7 @@ def usable_source(datasource_id: str, datasources: Mapping[str, DataSource], roo
             f"datasource '{datasource_id}' is disabled",
             hint="set its `status: active`, or use another datasource",
         )
-    kind, _, path = (source.credential_ref or "").partition(":")
-    return source.model_copy(update={"credential_ref": f"file:{root.absolute() / path}"}) if kind == "file" else source
+    return source.below(root)
 
 
 def path_target(path: str, root: Path, prefix: str = "") -> str:
@@ -79,8 +78,7 @@ def table_target(source: DataSource, table: str, schema: str | None, root: Path)
     """Returns the qualified name of a table; in a datasource of files, the path of the folder or file of that name."""
     if source.path_prefix is not None:
         return path_target(f"{schema}/{table}" if schema else table, root, source.path_prefix)
-    within = schema or source.default_schema
-    return f"{within}.{table}" if within else table
+    return source.table_name(schema or source.default_schema, table)
 
 
 def _climbs(path: str) -> bool:
@@ -118,11 +116,12 @@ def _real_path(target: str, *limits: Limit) -> str:
     return str(real)
 
 
-def table_to_write(source: DataSource, table: str, root: Path) -> str:
+def table_to_write(source: DataSource, table: str, root: Path, schema: str | None = None) -> str:
     """Returns the target of an output to a table of a datasource: a qualified name, or a path below the prefix."""
     prefix = source.path_prefix
     if prefix is None:
-        return table_target(source, table, None, root)
+        return table_target(source, table, schema, root)
+    table = f"{schema}/{table}" if schema else table
     name = f"the prefix '{prefix}' of datasource '{source.id}'"
     target, folder = _joined(table, root, prefix), path_target(prefix, root)
     if local_target(target) is None:

@@ -2,12 +2,15 @@
 
 The joined table is first reduced to one row for each key, with the number of rows that had the key. So uniqueness needs
 no job of its own. Conditions that are not equalities are tested among the rows of the key.
+
+`KeyedTables` makes these rows once for all joins that need the same, and `check_unique` tests a join that an earlier
+step has made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -42,10 +45,25 @@ class Join:
     rest: tuple[Typed, ...]
     columns: tuple[str, ...]
 
+    @property
+    def of_table(self) -> tuple[object, ...]:
+        """What the rows of the joined table by key depend on, beside the table."""
+        return self.alias, tuple((eq.theirs, eq.type) for eq in self.equalities), self.rest, self.columns
+
+    @property
+    def is_reusable(self) -> bool:
+        """True if every row has its match, also rows that need none: the keys are plain columns."""
+        return not self.rest and all(isinstance(eq.own, TypedColumn) for eq in self.equalities)
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The columns in the frame that a later step needs to use the same match."""
+        return tuple(joined_name(self.alias, name) for name in (*self.columns, _COUNT))
+
     @classmethod
-    def on(cls, condition: Typed, alias: str, columns: Sequence[str]) -> Join:
-        """Splits a condition into its equalities and the rest."""
-        parts = [(part, _equality(part, alias)) for part in _conjuncts(condition)]
+    def on(cls, conditions: Sequence[Typed], alias: str, columns: Sequence[str]) -> Join:
+        """Splits conditions into their equalities and the rest."""
+        parts = [(part, _equality(part, alias)) for condition in conditions for part in _conjuncts(condition)]
         equalities = tuple(equality for _, equality in parts if equality is not None)
         return cls(alias, equalities, tuple(part for part, equality in parts if equality is None), tuple(columns))
 
@@ -73,9 +91,32 @@ def _key_type(own: Typed, theirs: Typed) -> ColumnType | None:
     return common_type(sides)
 
 
+@dataclass
+class KeyedTables:
+    """Joined tables with one row for each key. Joins that need the same rows share them."""
+
+    keep: Callable[[DataFrame], DataFrame] | None = None
+    """Lets Spark compute rows once; None if they are computed again for each use."""
+    _frames: list[tuple[object, DataFrame]] = field(default_factory=list)
+
+    def by_key(
+        self, table: object, join: Join, load: Callable[[], DataFrame], compiler: Compiler, *, is_kept: bool
+    ) -> DataFrame:
+        """Returns the rows of a table by the keys of a join. `load` loads the table."""
+        wanted = (table, join.of_table)
+        for known, frame in self._frames:
+            if known == wanted:
+                return frame
+        frame = _by_key(load(), join, compiler)
+        if is_kept and self.keep is not None:
+            frame = self.keep(frame)
+        self._frames.append((wanted, frame))
+        return frame
+
+
 def left_join_unique(
     frame: DataFrame,
-    other: DataFrame,
+    by_key: DataFrame,
     join: Join,
     counts: Column | None,
     compiler: Compiler,
@@ -84,7 +125,7 @@ def left_join_unique(
     names_key: bool = False,
 ) -> DataFrame:
     """Adds the columns of the one matching row to each row, as `alias.column`; NULL without a match. Helper columns
-    with names of that form stay in the frame.
+    with names of that form stay in the frame. `by_key` are the rows of the joined table by key.
 
     `counts` is true for rows that need a match, None for all rows: no key is computed for the others, and a second
     match is not an error there. The check is a filter, which Spark never prunes. Every value repeats it, because
@@ -94,10 +135,17 @@ def left_join_unique(
     The failure has the key only with `names_key`: with it Spark generates so much code for a few joins that the JVM
     does not compile it any more, and the joins take twice as long.
     """
-    own_keys = [_where_needed(compiler.value(eq.own, eq.type), eq.own, counts) for eq in join.equalities]
-    matched = _join(frame, _by_key(other, join, compiler), own_keys, _their_keys(join))
+    matched = _join(frame, by_key, _own_keys(join, counts, compiler), _their_keys(join))
     if join.rest:
         matched = _test_rest(matched, join, counts, compiler)
+    return check_unique(matched, join, counts, compiler, seq, names_key=names_key)
+
+
+def check_unique(
+    matched: DataFrame, join: Join, counts: Column | None, compiler: Compiler, seq: int, *, names_key: bool = False
+) -> DataFrame:
+    """Fails if a row that needs a match has two; see `left_join_unique`. The frame has what the join added."""
+    own_keys = _own_keys(join, counts, compiler)
     key = {"key": _key_text(own_keys)} if names_key else {}
     failure = raising("JoinNotUnique", seq=str(seq), alias=join.alias, **key)
     twice = reduce(lambda a, b: a & b, [_helper(join, _COUNT) > 1, *(key.isNotNull() for key in own_keys)])
@@ -108,6 +156,10 @@ def left_join_unique(
     }
     unique = matched.filter(F.when(wrong, failure.cast("boolean")).otherwise(F.lit(True)))
     return unique.withColumns(checked) if checked else unique
+
+
+def _own_keys(join: Join, counts: Column | None, compiler: Compiler) -> list[Column]:
+    return [_where_needed(compiler.value(eq.own, eq.type), eq.own, counts) for eq in join.equalities]
 
 
 def _where_needed(value: Column, typed: Typed, counts: Column | None) -> Column:

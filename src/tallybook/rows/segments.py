@@ -111,8 +111,8 @@ class Segment:
         return self.with_constants(missing) if missing else self
 
     def narrowed(self, columns: Collection[str]) -> Segment:
-        """With those of the varying columns."""
-        return replace(self, varying={name: type for name, type in self.varying.items() if name in columns})
+        """With those of the varying columns. The others are NULL: nothing that is ever looked at needs them."""
+        return self.with_constants({name: Constant(type) for name, type in self.varying.items() if name not in columns})
 
 
 _NOT_DELETED = Constant(BOOLEAN, value=False)

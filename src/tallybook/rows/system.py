@@ -26,6 +26,7 @@ from tallybook.model.columns import (
 )
 from tallybook.model.dataset import Table
 from tallybook.rows import sql
+from tallybook.rows.raising import raising_sql
 
 
 def is_active() -> Column:
@@ -34,15 +35,23 @@ def is_active() -> Column:
     return ~F.col(DELETED)
 
 
-def rows_of_period(frame: DataFrame, table: Table, periods: Sequence[str], as_of: date) -> DataFrame:
+def rows_of_period(frame: DataFrame, table: Table, periods: Sequence[str], as_of: date | None) -> DataFrame:
     """Returns the rows of a table that a run reads: those of its periods, those valid at the as-of date, or all rows,
-    depending on the table's temporal mode."""
+    depending on the table's temporal mode. Without an as-of date, rows of all dates."""
     if table.temporal_mode == "period":
         return frame.filter(f"{PERIOD} IN ({', '.join(map(sql.text, periods))})")
-    if table.temporal_mode == "bitemporal":
+    if table.temporal_mode == "bitemporal" and as_of is not None:
         day = f"DATE '{as_of.isoformat()}'"
         return frame.filter(f"{VALID_FROM} <= {day} AND ({VALID_TO} IS NULL OR {VALID_TO} > {day})")
     return frame
+
+
+def raise_outside(frame: DataFrame, periods: Sequence[str], seq: int) -> DataFrame:
+    """Returns the frame of an output; a row of none of the periods fails the job. `seq` is that of the output."""
+    names = ", ".join(map(sql.text, periods))
+    failure = raising_sql("OutsidePeriod", seq=sql.text(str(seq)), period=PERIOD)
+    values = column_values(frame.columns)
+    return sql.select(frame, values | {PERIOD: f"CASE WHEN {PERIOD} IN ({names}) THEN {PERIOD} ELSE {failure} END"})
 
 
 def null(type: ColumnType) -> Column:

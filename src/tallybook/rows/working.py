@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import reduce
+from itertools import chain
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -59,6 +61,8 @@ class Rows:
     """True if the frame has NUMBER."""
     waiting: Mapping[str, _Choice] = field(default_factory=dict)
     """The assignments that are not in the frame yet."""
+    joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The lookups that are joined already, by alias, with their columns in the frame."""
 
     def compiler(self, compiler: Compiler) -> Compiler:
         """Returns a compiler whose expressions read these rows."""
@@ -113,12 +117,19 @@ class Rows:
         rows = self.ready(columns.values())
         return sql.select(rows.frame, {name: rows._value(column) for name, column in columns.items()})
 
-    def narrowed(self, columns: Collection[str]) -> Rows:
-        """The rows with those of the varying columns that are listed."""
+    def narrowed(self, columns: Collection[str], joined: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> Rows:
+        """The rows with those of the varying columns, and of the joined lookups, that are listed."""
         rows = self.settled()
         segment = rows.segment.narrowed(columns)
-        names = [*segment.varying, *([NUMBER] if rows.numbered else [])]
-        return replace(rows, segment=segment, frame=rows.frame.selectExpr(*map(sql.name, names)))
+        names = [*segment.varying, *([NUMBER] if rows.numbered else []), *chain.from_iterable(joined.values())]
+        return replace(rows, segment=segment, frame=rows.frame.selectExpr(*map(sql.name, names)), joined=joined)
+
+    def without_joined(self, aliases: Collection[str]) -> Rows:
+        """The rows without some of the joined lookups, which do not fit them any more. No waiting assignment may read
+        them."""
+        stale = [name for alias in aliases for name in self.joined.get(alias, ())]
+        joined = {alias: names for alias, names in self.joined.items() if alias not in aliases}
+        return replace(self, joined=joined, frame=self.frame.drop(*stale)) if stale else self
 
     def kept(self, keep: Callable[[DataFrame, Mapping[str, ColumnType]], DataFrame]) -> Rows:
         """The rows with a frame that `keep` makes of theirs, which has these columns."""

@@ -48,36 +48,47 @@ def check_destinations(plan: Plan, destinations: Mapping[int, Location], *, sand
 
 
 def check_catalog_tables(spark: SparkSession, plan: Plan) -> None:
-    """Raises RunError if an output would write to the folder of a table of the Spark catalog that the run reads. Only
-    Spark knows that folder."""
-    reads = tuple(
+    """Raises RunError if an output would write to a folder that the run reads, where one of them is the folder of a
+    table of the Spark catalog. Only Spark knows that folder."""
+    in_tables = tuple(
         _Read(source, location, area(folder))
         for source, locations in plan.locations.items()
         for location in locations
         for folder in format_of(location).table_folders(spark, location)
     )
-    for output in plan.outputs if reads else ():
-        problem = _onto_input(plan.destinations[output.seq], reads)
-        if problem is not None:
-            raise RunError([output.attribute(problem)])
+    for output in plan.outputs:
+        destination = plan.destinations[output.seq]
+        folders = [area(folder) for folder in format_of(destination).table_folders(spark, destination)]
+        checks = [_onto_input(destination, in_tables)] if in_tables else []
+        checks += [_onto_input(destination, (*in_tables, *_reads(plan)), folder) for folder in folders]
+        problems = [output.attribute(problem) for problem in checks if problem is not None]
+        if problems:
+            raise RunError(problems[:1])
 
 
 def _refused(plan: Plan, output: Publication, sandbox: bool) -> list[Problem]:
     """Returns the problems of the location where the run would write."""
     try:
         mode = "overwrite" if sandbox else output.mode
-        check_destination(plan.destinations[output.seq], mode=mode, run_id=plan.context.run_id, seq=output.seq)
+        check_destination(
+            plan.destinations[output.seq],
+            mode=mode,
+            run_id=plan.context.run_id,
+            seq=output.seq,
+            partition_by=output.partition_by,
+        )
     except RunError as error:
         return [output.attribute(problem) for problem in error.problems]
     return []
 
 
-def _onto_input(destination: Location, reads: tuple[_Read, ...]) -> Problem | None:
-    """Returns the problem if writing to the destination would change a location that the run reads.
+def _onto_input(destination: Location, reads: tuple[_Read, ...], folder: Area | None = None) -> Problem | None:
+    """Returns the problem if writing to the destination would change a location that the run reads. `folder` is the
+    folder of a destination that is a table of the catalog.
 
     A format that keeps versions is read at the version it had when the run was planned, so the run may overwrite it.
     """
-    written = area_of(destination)
+    written = folder or area_of(destination)
     for read in reads:
         relation = written.relation(read.area)
         same_format = destination.source.type == read.location.source.type

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tallybook.errors import ProblemError, did_you_mean, fail
-from tallybook.model.run import OperationResult, OutputResult, Run, RunEvent, RunStatus, Snapshot
+from tallybook.model.run import CheckResult, OperationResult, OutputResult, Run, RunEvent, RunStatus, Snapshot
 from tallybook.model.state import Definition, Registration
+from tallybook.runs.stale import stale_runs
 from tallybook.store.store import Store
 
 
@@ -17,6 +18,10 @@ class RunList:
 
     runs: tuple[Run, ...] = ()
     dead: frozenset[str] = frozenset()
+    stale: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What was written anew since, in words, by the id of the run that read it before."""
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """The rows that all outputs of a run wrote, by its id; a run that finished no output is left out."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +31,14 @@ class RunDetails:
     run: Run
     operations: tuple[OperationResult, ...]
     outputs: tuple[OutputResult, ...]
+    checks: tuple[CheckResult, ...]
     events: tuple[RunEvent, ...]
     snapshot: Snapshot | None
     """None if the run ended before its snapshot was taken."""
     is_dead: bool
     """True if the run has not ended though its process is gone."""
+    stale: tuple[str, ...] = ()
+    """What was written anew since the run read it, in words."""
 
 
 @dataclass(frozen=True)
@@ -48,21 +56,32 @@ def list_runs(
     if store is None:
         return RunList()
     runs = store.runs(project_id=project, period=period, statuses=tuple(statuses), limit=limit)
-    return RunList(runs, _dead(store))
+    rows = store.rows_written([run.id for run in runs])
+    return RunList(runs, _dead(store), stale_runs(store, runs), rows)
 
 
 def run_details(store: Store | None, run_id: str) -> RunDetails:
     """Returns one run. Raises RunError if no run has the id."""
     if store is None:
         raise fail("RunNotFound", f"no run has the id {run_id}", hint="nothing has run in this workspace")
+    run = store.run(run_id)
     return RunDetails(
-        run=store.run(run_id),
+        run=run,
         operations=store.operation_results(run_id),
         outputs=store.output_results(run_id),
+        checks=store.check_results(run_id),
         events=store.run_events(run_id),
         snapshot=_snapshot(store, run_id),
         is_dead=run_id in _dead(store),
+        stale=stale_runs(store, [run]).get(run_id, ()),
     )
+
+
+def stale_run(store: Store | None, project: str, period: str) -> tuple[Run, tuple[str, ...]] | None:
+    """Returns the run of a project and period that is stale, and what was written anew since; None if there is none."""
+    runs = store.runs(project_id=project, period=period, statuses=("completed",)) if store is not None else ()
+    stale = stale_runs(store, runs) if store is not None else {}
+    return next(((run, stale[run.id]) for run in runs if run.id in stale), None)
 
 
 def latest_datasets(store: Store | None) -> tuple[DatasetVersion, ...]:

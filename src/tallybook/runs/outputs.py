@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tallybook.engine.execute import Sink, Warn
 from tallybook.engine.plan import Plan
 from tallybook.errors import RunError, TallybookError
-from tallybook.model.columns import PERIOD, RESERVED, ROW_ID, SYSTEM_COLUMNS, VALID_FROM, ColumnDef
+from tallybook.model.columns import PERIOD, ROW_ID, SYSTEM_COLUMNS, VALID_FROM, ColumnDef
 from tallybook.model.dataset import Dataset, Table
 from tallybook.model.location import Location
-from tallybook.model.run import OutputResult, Run
+from tallybook.model.run import FirstRows, OutputResult, Run
 from tallybook.operations.publication import Mode, Publication
 from tallybook.project.dataset_versions import registered_dataset
 from tallybook.project.recorded import body_of
@@ -27,7 +27,6 @@ from tallybook.storage.output import Guard
 from tallybook.storage.read import read
 from tallybook.storage.write import write, written_by
 from tallybook.store.store import Store
-from tallybook.text import padded, printable, width
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -46,6 +45,7 @@ class RunSink(Sink):
     plan: Plan
     inputs: PlannedInputs
     rivals: tuple[str, ...] = ()
+    warns_of_empty_input: ClassVar[bool] = True
 
     def prepare(self) -> None:
         check_catalog_tables(self.spark, self.plan)
@@ -62,9 +62,11 @@ class RunSink(Sink):
     def finish(self, warn: Warn) -> None:
         """Warns of rows without a period. They are counted after the outputs, so that a failed run does not pay for it.
         A failure to count does not fail the run."""
+        counted: set[tuple[Table, tuple[Location, ...]]] = set()
         for source, locations in self.plan.locations.items():
-            if source.table.temporal_mode != "period":
+            if source.table.temporal_mode != "period" or (source.table, locations) in counted:
                 continue
+            counted.add((source.table, locations))
             column = source.table.period_column
             try:
                 lost = rows_without_period(self.spark, locations, source.table)
@@ -79,8 +81,18 @@ class RunSink(Sink):
         self.store.record_output(self.run, OutputResult(seq=output.seq, location=str(destination)))
         begun = time.monotonic()
         mode = write_mode(output, self.run)
-        guard = self._guard(output)
-        written = write(self.spark, frame, destination, mode=mode, run_id=self.run.id, seq=output.seq, guard=guard)
+        written = write(
+            self.spark,
+            frame,
+            destination,
+            mode=mode,
+            run_id=self.run.id,
+            seq=output.seq,
+            guard=self._guard(output),
+            periods=self.plan.replaced_periods(output) if mode == "replace_period" else None,
+            partition_by=output.partition_by,
+            ordered=bool(output.order_by),
+        )
         result = OutputResult(
             seq=output.seq,
             location=str(destination),
@@ -88,6 +100,7 @@ class RunSink(Sink):
             columns_written=written.columns,
             write_duration_ms=round((time.monotonic() - begun) * 1000),
             delta_version=written.version,
+            periods_replaced=written.periods,
             committed=True,
         )
         self.store.record_output(self.run, result)
@@ -107,7 +120,7 @@ class RunSink(Sink):
         """Registers a written output as a dataset. If that fails the rows are written all the same, so the run goes on
         with a warning."""
         if self.run.sandbox:
-            warn(f"output {output.seq} went to the sandbox and is not registered as '{output.register_as}'")
+            warn(f"output {output.seq} went to the sandbox, where only drafts can read it as '{output.register_as}'")
             return done
         try:
             dataset = registered_dataset(output)
@@ -126,10 +139,13 @@ class RunSink(Sink):
 
     def _warn_of_lost_rows(self, output: Publication, dataset: Dataset, destination: Location, warn: Warn) -> None:
         """Warns of registered rows that no run will find. Only rows that an operation added can be such rows."""
-        column = _FOUND_BY.get(dataset.main_table.temporal_mode)
+        column = output.written_name(_FOUND_BY.get(dataset.main_table.temporal_mode, ""))
         made = any(step.adds_rows for step in self.plan.steps if step.seq < output.seq)
+        made = made and output.mode != "replace_period"  # which refuses rows without a period
         lost = (
-            read_output(self.spark, output, destination).filter(f"{column} IS NULL").count() if column and made else 0
+            read_output(self.spark, output, destination).filter(f"{sql.name(column)} IS NULL").count()
+            if column and made
+            else 0
         )
         if lost:
             warn(
@@ -141,6 +157,12 @@ class RunSink(Sink):
 def write_mode(output: Publication, run: Run) -> Mode:
     """Returns the mode of an output. In the sandbox it always replaces: only the last run of a draft is kept there."""
     return "overwrite" if run.sandbox else output.mode
+
+
+def written_at(destination: Location, output: OutputResult) -> Location:
+    """Returns where the rows of an output are: its version of the table, and there the periods that it replaced. Rows
+    that an output with `mode: append` found there are included."""
+    return replace(destination, version=output.delta_version, periods=output.periods_replaced)
 
 
 def read_output(spark: SparkSession, output: Publication, location: Location) -> DataFrame:
@@ -162,26 +184,18 @@ def first_rows(frame: DataFrame, columns: Sequence[str], count: int) -> list[Row
     return sql.select(frame, values).take(count)
 
 
-def output_rows(spark: SparkSession, plan: Plan, run: Run, output: OutputResult, count: int) -> list[str]:
-    """Returns a table of text: the business columns of the first rows, in the order of their ids, else of the file."""
+def output_rows(spark: SparkSession, plan: Plan, run: Run, output: OutputResult, count: int) -> FirstRows:
+    """Returns the first rows as they were written, in the order of the output, else of their ids, else of the data."""
     published = next(published for published in plan.outputs if published.seq == output.seq)
-    shown = [name for name in published.columns if name not in RESERVED] or list(published.columns)
-    location = replace(plan.destinations[output.seq], version=output.delta_version)
-    if write_mode(published, run) == "append":
-        location = written_by(location, run.id, output.seq)
+    is_added = write_mode(published, run) == "append"
+    if is_added and not plan.destinations[output.seq].source.keeps_versions:
+        own = {name: type for name, type in published.columns.items() if name not in published.partition_by}
+        published = replace(published, columns=own)
+    shown = list(published.columns)
+    location = written_at(plan.destinations[output.seq], output)
+    if is_added:
+        location = written_by(location, run.id, output.seq, published.partition_by)
     frame = read_output(spark, published, location)
-    order = ROW_ID if ROW_ID in frame.columns else POSITION
+    order = ROW_ID if ROW_ID in frame.columns and not published.order_by else POSITION
     rows = first_rows(frame.orderBy(order), shown, count)
-    return text_table(shown, [[_cell(value) for value in row] for row in rows])
-
-
-def _cell(value: object) -> str:
-    return "NULL" if value is None else str(value)
-
-
-def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Returns the lines of a table, each column as wide as its longest cell."""
-    shown = [[printable(cell) for cell in cells] for cells in (header, *rows)]
-    widths = [max(map(width, column)) for column in zip(*shown, strict=True)]
-    first, *others = ("  ".join(map(padded, cells, widths)).rstrip() for cells in shown)
-    return [first, "  ".join("─" * columns for columns in widths), *others]
+    return FirstRows(published.columns, tuple(map(tuple, rows)))

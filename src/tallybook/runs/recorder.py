@@ -7,9 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
-from tallybook.engine.events import Event, Failed, Finished, OutputWritten, StepPlanned, StepStarted, Warned
+from tallybook.engine.events import (
+    CheckTested,
+    Event,
+    Failed,
+    Finished,
+    OutputWritten,
+    StepPlanned,
+    StepStarted,
+    Warned,
+)
 from tallybook.errors import Problem, ProblemError, RunError, StoreError, TallybookError
-from tallybook.model.run import OperationResult, OutputResult, Run
+from tallybook.model.run import CheckResult, OperationResult, OutputResult, Run
 from tallybook.operations.base import Step
 from tallybook.storage.failure import SPARK_ERRORS, reason
 from tallybook.store.store import Store
@@ -17,11 +26,12 @@ from tallybook.store.store import Store
 
 @dataclass
 class Recorder:
-    """An observer that records one attempt at a run. It also keeps the outputs and warnings for the caller."""
+    """An observer that records one attempt at a run. It also keeps outputs, checks and warnings for the caller."""
 
     store: Store
     run: Run
     outputs: list[OutputResult] = field(default_factory=list)
+    checks: list[CheckResult] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     _current: Step | None = None
     _planned: list[OperationResult] = field(default_factory=list)
@@ -33,6 +43,9 @@ class Recorder:
                 self._current = step
             case StepPlanned(step):
                 self._planned.append(_result(step))
+            case CheckTested(_, checked):
+                self.store.record_check(self.run, checked)
+                self.checks.append(checked)
             case OutputWritten(step, result, seconds):
                 self._planned.append(_result(step, seconds))
                 self._record_planned()

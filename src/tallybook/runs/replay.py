@@ -18,11 +18,11 @@ from tallybook.model.columns import ROW_ID
 from tallybook.model.datasource import DEFAULT_FORMAT, DataSource, FileOptions, FileSource
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar
-from tallybook.model.run import OutputResult, Run
+from tallybook.model.run import CheckResult, OutputResult, Run
 from tallybook.operations.publication import Publication
 from tallybook.rows import sql
-from tallybook.runs.outputs import first_rows, read_output, write_mode
-from tallybook.runs.snapshot import calendar_then, changed_inputs, plan_again
+from tallybook.runs.outputs import first_rows, read_output, write_mode, written_at
+from tallybook.runs.snapshot import changed_inputs, plan_again
 from tallybook.storage.write import write
 from tallybook.store.store import Store
 
@@ -53,19 +53,32 @@ class OutputComparison:
 
 
 @dataclass(frozen=True)
+class CheckComparison:
+    """What a check found in the run and in the replay."""
+
+    then: CheckResult | None
+    now: CheckResult
+
+    @property
+    def identical(self) -> bool:
+        return self.then is not None and (self.then.tested, self.then.failed) == (self.now.tested, self.now.failed)
+
+
+@dataclass(frozen=True)
 class Replay:
-    """What a replay found: how each output compares, and which inputs changed since the run."""
+    """What a replay found: how each output and check compares, and which inputs changed since the run."""
 
     run: Run
     outputs: Sequence[OutputComparison]
     changed_inputs: Sequence[str]
+    checks: Sequence[CheckComparison] = ()
 
     @property
     def identical(self) -> bool | None:
-        """True if all outputs are the same, False if one differs. None if no output differs but one could not be
-        compared, or if there is no output."""
-        verdicts = {output.identical for output in self.outputs} or {None}
-        return False if False in verdicts else None if None in verdicts else True
+        """True if all outputs and checks are the same, False if one differs. None if none differs but an output could
+        not be compared, or if there is neither an output nor a check."""
+        verdicts = {*(output.identical for output in self.outputs), *(check.identical for check in self.checks)}
+        return False if False in verdicts else None if None in verdicts or not verdicts else True
 
 
 def replay(store: Store, session: Callable[[], SparkSession], run_id: str, calendar: Calendar, scratch: Path) -> Replay:
@@ -75,17 +88,18 @@ def replay(store: Store, session: Callable[[], SparkSession], run_id: str, calen
         message = f"run {run_id} is {run.status}: only a completed run can be replayed"
         raise fail("RunNotRepeatable", message, hint="`tallybook runs --status completed` lists those that can")
     snapshot = store.snapshot(run_id)
-    plan = plan_again(run, snapshot, store)
+    plan = plan_again(run, snapshot, store, calendar)
     spark = session()
     sink = ReplaySink(store, spark, run, plan, scratch.resolve() / f"{run.id}-{uuid4().hex}")
-    tables = LocatedTables.of(spark, plan, calendar_then(snapshot, calendar))
     changed = changed_inputs(spark, snapshot)
     try:
-        with _naming(changed):
+        with _naming(changed), LocatedTables.of(spark, plan).held() as (tables, _):
             execute(spark, plan, tables, sink)
     finally:
         shutil.rmtree(sink.folder, ignore_errors=True)
-    return Replay(run, sink.comparisons, changed)
+    then = {result.seq: result for result in store.check_results(run_id)}
+    checks = [CheckComparison(then.get(now.seq), now) for now in sink.checks]
+    return Replay(run, sink.comparisons, changed, checks)
 
 
 @contextmanager
@@ -110,6 +124,11 @@ class ReplaySink(Sink):
     plan: Plan
     folder: Path
     comparisons: list[OutputComparison] = field(default_factory=list)
+    checks: list[CheckResult] = field(default_factory=list)
+    stops_at_failed_check: bool = False
+
+    def take_check(self, result: CheckResult) -> None:
+        self.checks.append(result)
 
     def publish(self, output: Publication, rows: DataFrame, _warn: Warn) -> None:
         self.comparisons.append(self._compared(output, rows))
@@ -118,7 +137,7 @@ class ReplaySink(Sink):
         scratch = Location(self._scratch_source(output), str(self.folder / str(output.seq)))
         written = write(self.spark, rows, scratch, mode="overwrite", run_id=self.run.id, seq=output.seq)
         result = next(result for result in self.store.output_results(self.run.id) if result.seq == output.seq)
-        original = replace(self.plan.destinations[output.seq], version=result.delta_version)
+        original = written_at(self.plan.destinations[output.seq], result)
         comparison = OutputComparison(output.seq, str(original), written.rows)
         later = self._written_later(result) if result.delta_version is None else None
         if later is not None:

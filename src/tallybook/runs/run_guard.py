@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from tallybook.errors import Problem, RunError, fail
 from tallybook.model.location import Location
+from tallybook.model.nested_period import NestedPeriod
 from tallybook.model.period import Calendar
 from tallybook.model.run import OutputResult, Run, Snapshot
 from tallybook.model.state import Json
-from tallybook.project.lifecycle import check_period_runs, check_project_runs
+from tallybook.project.lifecycle import check_open, check_project_runs
 from tallybook.project.load import ProjectEntry
 from tallybook.project.recorded import Changes, body_of
 from tallybook.storage.write import has_written
@@ -29,22 +30,24 @@ def check_may_run(
     *,
     reopen_reason: str | None = None,
     again: bool = False,
+    draft: bool = False,
 ) -> EarlierAppends:
     """Raises RunError if a run may not start once the files are recorded. Records nothing.
 
     Returns what other runs have appended, or tried to, if this one appends too. With `again` that is no reason to
-    refuse it.
+    refuse it. With `draft` the run goes to the sandbox.
     """
-    status = calendar.initial_status(period)
+    nested = NestedPeriod.of(calendar, period)
     state = after.state(entry.head.id)
     if state is not None:
-        check_project_runs(entry.head.id, state.status, state.conflicts)
+        check_project_runs(state, draft=draft)
     if store is None:
-        check_period_runs(period, status, reopen_reason)
+        check_open(period, nested, {}, reopen_reason)
         return EarlierAppends()
-    check_period_runs(period, store.period_status(calendar.id, period, status), reopen_reason)
+    check_open(period, nested, store.period_statuses(calendar.id), reopen_reason)
     project = entry.project
-    if state is None or state.status != "active" or project is None or not append_outputs(body_of(project)):
+    writes = state is not None and state.status == "active" and not draft
+    if not writes or project is None or not append_outputs(body_of(project)):
         return EarlierAppends()
     earlier = earlier_appends(store, entry.head.id, period)
     if earlier.problem is not None and not again:
@@ -113,7 +116,10 @@ class EarlierAppends:
         newest, others = self.doubled[0], len(self.runs) - 1
         also = f", and so did {others} earlier run{'s' if others > 1 else ''}" if others else ""
         run = newest.run
-        again = f"`tallybook run {run.project_id} --period {run.period} --again` appends once more"
+        again = (
+            f"`tallybook run {run.project_id} --period {run.period} --again` appends once more; with `mode: "
+            "replace_period` an output to Delta or a database replaces the rows of the period instead"
+        )
         retry = f"`tallybook run --retry {run.id}` continues that run and writes no row twice; "
         return Problem(
             "AlreadyAppended",

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tallybook.engine.events import Observer, Warned
+from tallybook.engine.events import Event, Observer, RunOpened, Warned
 from tallybook.engine.execute import execute, working_rows
 from tallybook.engine.plan import Plan, RunContext
 from tallybook.engine.session import log_file
 from tallybook.engine.tables import LocatedTables
 from tallybook.errors import RunError, fail
+from tallybook.expressions.parameters import parameter_values
+from tallybook.model.nested_period import NestedPeriod
 from tallybook.model.period import Calendar
-from tallybook.model.run import OperationResult, OutputResult, Run, Snapshot
+from tallybook.model.run import CheckResult, OperationResult, OutputResult, Run, Snapshot
+from tallybook.model.written import written
 from tallybook.project.lifecycle import check_project_runs
-from tallybook.project.load import Definitions, ProjectEntry
+from tallybook.project.load import Definitions
 from tallybook.project.recorded import Changes
 from tallybook.runs.outputs import RunSink
 from tallybook.runs.planner import Planner
-from tallybook.runs.prepare import apply, calendar_of, prepare
+from tallybook.runs.prepare import Prepared, apply, calendar_of, prepare
 from tallybook.runs.recorder import Recorder, recording_outcome
 from tallybook.runs.run_guard import (
     EarlierAppends,
@@ -32,7 +36,8 @@ from tallybook.runs.run_guard import (
     earlier_appends,
     refuse_superseded,
 )
-from tallybook.runs.snapshot import PlannedInputs, calendar_then, changed_inputs, plan_again, take_snapshot
+from tallybook.runs.sandbox import sandbox_datasets
+from tallybook.runs.snapshot import PlannedInputs, changed_inputs, plan_again, take_snapshot
 from tallybook.storage.inputs import fingerprint
 from tallybook.store.active import beating
 from tallybook.store.store import Store
@@ -49,6 +54,7 @@ class RunResult:
     plan: Plan
     operations: Sequence[OperationResult]
     outputs: Sequence[OutputResult]
+    checks: Sequence[CheckResult]
     warnings: Sequence[str]
     working: Callable[[], DataFrame]
     """Makes `frame`."""
@@ -75,17 +81,23 @@ class Runner:
         period_id: str,
         *,
         as_of: date | None = None,
+        parameters: Mapping[str, object] = MappingProxyType({}),
         reopen_reason: str | None = None,
+        reason: str | None = None,
         again: bool = False,
+        draft: bool = False,
     ) -> RunResult:
         """Records the files, then runs the current version of the project. A run that is refused records nothing.
 
-        A project that has already appended for the period is refused, except with `again`.
+        A project that has already appended for the period is refused, except with `again`. One that was active and has
+        changed since is refused, except with `draft`, which runs any project in the sandbox.
         """
-        prepared = prepare(self.definitions, self.store.recorded(), project_id)
+        calendar = calendar_of(self.definitions)
+        find = partial(sandbox_datasets, self.store, self.definitions, calendar, project_id, draft=draft)
+        prepared = prepare(self.definitions, self.store.recorded(), project_id, find_sandbox=find)
         prepared.check_valid()
         entry = prepared.entry
-        calendar = calendar_of(self.definitions)
+        values = parameter_values(entry.head.parameters, parameters, project_id)
         period = calendar.period(period_id)
         self.store.refuse_concurrent(project_id, period.identifier)
         earlier = check_may_run(
@@ -96,30 +108,38 @@ class Runner:
             period.identifier,
             reopen_reason=reopen_reason,
             again=again,
+            draft=draft,
         )
+        prepared.fitting()
         prepared = prepared.after(apply(self.store, prepared.checked))
         state = prepared.changes.state(project_id)
         assert state is not None, "recording gives every project a state"
-        check_project_runs(project_id, state.status, state.conflicts)
+        check_project_runs(state, draft=draft)
         bound = prepared.fitting()
-        planner = Planner(self.definitions, prepared.changes.recorded.registrations, self.sandbox)
+        planner = Planner(self.definitions, prepared.changes.recorded.registrations, self.sandbox, prepared.sandbox)
         run = self.store.create_run(
             project_id,
             state.version,
             period.identifier,
             calendar_id=calendar.id,
             as_of=as_of or period.start_date,
+            parameters={name: written(value) for name, value in values.items()},
+            sandbox=draft,
             reopen_reason=reopen_reason,
-            initial_period_status=calendar.initial_status(period.identifier),
+            reason=reason,
+            nested=NestedPeriod(period, calendar),
         )
         with recording_outcome(self.store, run):
-            context = RunContext(run.id, period, run.as_of, run.run_timestamp, run.id_epoch_ms)
+            self._notify(RunOpened(run))
+            epoch_ms = run.id_epoch_ms
+            context = RunContext(run.id, period, run.as_of, run.run_timestamp, epoch_ms, values, calendar)
             plan = planner.plan(bound, context, sandbox=run.sandbox)
-            snapshot = self._snapshot(plan, entry, prepared.changes, earlier)
+            snapshot = self._snapshot(plan, prepared, earlier)
             started = self.store.start_run(run, snapshot)
         names_version = entry.head.input_dataset_version is not None
         warnings = [*plan.warnings, *([] if names_version else superseded_input(plan, prepared.changes))]
-        return self._execute(started, snapshot, plan, calendar, earlier, warnings)
+        warnings += unrecorded(prepared.changes)
+        return self._execute(started, snapshot, plan, earlier, warnings)
 
     def retry(self, run_id: str, *, reopen_reason: str | None = None, again: bool = False) -> RunResult:
         """Runs the snapshot of a failed or cancelled run again, except the outputs that it finished.
@@ -135,13 +155,16 @@ class Runner:
                 raise RunError([earlier.problem])
             self._refuse_changed(before)
         calendar = calendar_of(self.definitions)
-        initial = calendar.initial_status(before.period)
-        run = self.store.retry_run(run_id, reopen_reason=reopen_reason, initial_period_status=initial)
+        run = self.store.retry_run(run_id, reopen_reason=reopen_reason, nested=_nested(before, calendar))
         with recording_outcome(self.store, run):
+            self._notify(RunOpened(run))
             snapshot = self.store.snapshot(run_id)
-            plan = plan_again(run, snapshot, self.store)
-            calendar = calendar_then(snapshot, calendar)
-        return self._execute(run, snapshot, plan, calendar, earlier)
+            plan = plan_again(run, snapshot, self.store, calendar)
+        return self._execute(run, snapshot, plan, earlier)
+
+    def _notify(self, event: Event) -> None:
+        for observer in self.observers:
+            observer(event)
 
     def _appended_since(self, run: Run) -> EarlierAppends:
         """Returns what other runs have appended since the run began, if the run still has to append."""
@@ -161,18 +184,18 @@ class Runner:
                 hint=f"start a new run: `tallybook run {run.project_id} --period {run.period}`",
             )
 
-    def _snapshot(self, plan: Plan, entry: ProjectEntry, changes: Changes, earlier: EarlierAppends) -> Snapshot:
-        project = entry.project
+    def _snapshot(self, plan: Plan, prepared: Prepared, earlier: EarlierAppends) -> Snapshot:
+        project = prepared.entry.project
         assert project is not None, "a valid project is whole"
         engine = f"tallybook {version('tallybook')}, pyspark {version('pyspark')}"
-        calendar = calendar_of(self.definitions)
         taken = take_snapshot(
             plan,
             project,
-            calendar,
-            changes.latest("resolver"),
+            prepared.changes.latest("resolver"),
             engine,
             lambda location: fingerprint(self.session(), location),
+            [found.dataset for found in prepared.sandbox.by_id.values()],
+            self.definitions.environment,
         )
         return taken.model_copy(update={"appended_before": earlier.runs})
 
@@ -181,7 +204,6 @@ class Runner:
         run: Run,
         snapshot: Snapshot,
         plan: Plan,
-        calendar: Calendar,
         earlier: EarlierAppends,
         warnings: Sequence[str] = (),
     ) -> RunResult:
@@ -196,15 +218,17 @@ class Runner:
             for warning in (*again, *warnings):
                 for observer in observers:
                     observer(Warned(warning))
-            inputs = PlannedInputs(spark, snapshot)
-            tables = LocatedTables.of(spark, plan, calendar)
-            sink = RunSink(self.store, spark, run, plan, inputs, earlier.rivals)
-            with beating(self.store, run), inputs.explaining(), recorder.attributing_bugs():
-                execute(spark, plan, tables, sink, observers)
+            tables = LocatedTables.of(spark, plan)
+            with tables.held() as (read, instead):
+                inputs = PlannedInputs(spark, snapshot, instead)
+                sink = RunSink(self.store, spark, run, plan, inputs, earlier.rivals)
+                with beating(self.store, run), inputs.explaining(), recorder.attributing_bugs():
+                    execute(spark, plan, read, sink, observers)
             self.store.complete_run(run)
         operations = self.store.operation_results(run.id)
-        working = partial(working_rows, spark, plan, tables)
-        return RunResult(self.store.run(run.id), plan, operations, recorder.outputs, recorder.warnings, working)
+        working = partial(working_rows, spark, plan, tables, needs_checks=False)
+        ended = self.store.run(run.id)
+        return RunResult(ended, plan, operations, recorder.outputs, recorder.checks, recorder.warnings, working)
 
 
 def _log(spark: SparkSession) -> str | None:
@@ -212,13 +236,30 @@ def _log(spark: SparkSession) -> str | None:
     return str(log) if log else None
 
 
+def _nested(run: Run, calendar: Calendar) -> NestedPeriod | None:
+    """Returns the period of a run on the current calendar; None if that is another calendar, or has lost the period."""
+    try:
+        return NestedPeriod.of(calendar, run.period) if run.calendar_id == calendar.id else None
+    except RunError:
+        return None
+
+
 def superseded_input(plan: Plan, changes: Changes) -> Iterator[str]:
-    """Yields a warning if the pinned input was registered by a run and a newer version is registered since."""
+    """Yields a warning if the pinned input was registered by a run and a newer version is registered since. An input by
+    period follows the newest version of each period."""
     dataset = plan.input.dataset
-    newest = max(changes.datasets.versions[dataset.id])
+    newest = max(changes.datasets.versions.get(dataset.id, ()), default=0)
     registered = {(entry.dataset_id, entry.version) for entry in changes.recorded.registrations}
-    if (dataset.id, dataset.version) in registered and dataset.version < newest:
+    by_period = plan.input.table.temporal_mode == "period"
+    if (dataset.id, dataset.version) in registered and dataset.version < newest and not by_period:
         yield (
             f"the input is version {dataset.version} of '{dataset.id}', version {newest} is registered; "
             f"`tallybook activate {plan.project_id}` pins the newest"
         )
+
+
+def unrecorded(changes: Changes) -> Iterator[str]:
+    """Yields a warning if files with problems were not recorded with the run."""
+    files = sorted({problem.place.file for problem in changes.left_out if problem.place is not None})
+    if files:
+        yield f"definitions with problems are not recorded: {', '.join(files)}; see `tallybook validate`"

@@ -6,16 +6,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path as LocalPath
 from pathlib import PurePosixPath
+from types import MappingProxyType
 
-from tallybook.errors import Problem, ProblemError, UsageError, ValidationError, did_you_mean
-from tallybook.model.columns import VALID_FROM, ColumnType
+from tallybook.errors import Problem, ProblemError, UsageError, did_you_mean
+from tallybook.expressions.parameters import read_parameters
+from tallybook.model.columns import PERIOD, VALID_FROM, ColumnType
 from tallybook.model.dataset import Dataset, Table
 from tallybook.model.datasource import FILE_FORMATS
+from tallybook.model.period import Period
+from tallybook.model.relative_period import RunPeriod
 from tallybook.project.check_result import CheckResult
 from tallybook.project.entities import DocumentPart
+from tallybook.project.unread import missing_project
 from tallybook.project.yaml import Path
+from tallybook.resolve.render import check_no_tokens
 from tallybook.resolve.targets import path_target
-from tallybook.scenarios.load import Case, read_case
+from tallybook.scenarios.load import Case, read_case, unread_case
 from tallybook.scenarios.model import ExpectedRows, FileRows, Row, Rows
 from tallybook.scenarios.values import read_given, read_value
 
@@ -36,7 +42,7 @@ def read_cases(checked: CheckResult) -> list[Case]:
 def choose_cases(checked: CheckResult, paths: Sequence[LocalPath] = (), text: str = "") -> list[Case]:
     """Returns the scenarios in these files or folders with this text in their name or file; by default all.
 
-    A file that cannot be read is an error, because it could contain one of them.
+    A file that cannot be read and could contain one of them is a case with errors.
     """
     missing = next((path for path in paths if not path.exists()), None)
     if missing is not None:
@@ -48,15 +54,14 @@ def choose_cases(checked: CheckResult, paths: Sequence[LocalPath] = (), text: st
         folders = (root / file, *(root / file).parents)
         return not paths or any(folder.samefile(path) for path in paths for folder in folders)
 
-    unread = [p for p in definitions.problems if p.type == "InvalidYaml" and p.place and is_chosen(p.place.file)]
-    if unread:
-        raise ValidationError(unread)
+    unread = [unread_case(file, checked) for file in definitions.unread if file.may_have_scenarios]
     cases = [case for case in read_cases(checked) if is_chosen(case.file)]
     chosen = [case for case in cases if text.lower() in f"{case.file} {case.name}".lower()]
-    if not chosen and (paths or text):
+    broken = [case for case in unread if is_chosen(case.file)]
+    if not chosen and not broken and (paths or text):
         wanted = " and ".join([*(f"'{path}'" for path in paths), *([f"'{text}'"] if text else [])])
         raise UsageError(f"no scenario matches {wanted}", f"the workspace has {len(definitions.scenarios)}")
-    return chosen
+    return [*chosen, *broken]
 
 
 def _checked(case: Case, workspace: CheckResult) -> Case:
@@ -64,10 +69,12 @@ def _checked(case: Case, workspace: CheckResult) -> Case:
         return case
     case, problems = _with_period(case)
     problems += _check_project(case)
+    problems += _check_parameters(case)
     problems += _check_own_datasets(case, workspace.definitions.datasets)
     problems += _check_data(case)
     if not case.expects_error:
         problems += _check_missing(case)
+        problems += _check_periods(case)
     if not case.refused:
         problems += _check_expectations(case)
     return replace(case, problems=(*case.problems, *problems))
@@ -84,12 +91,22 @@ def _with_period(case: Case) -> tuple[Case, list[Problem]]:
 
 
 def _check_project(case: Case) -> Iterator[Problem]:
-    projects = case.checked.definitions.projects
-    project = case.body.project
+    definitions, project = case.checked.definitions, str(case.body.project)
     if case.bound is None and not case.refused:
-        yield case.part.problem(
-            ("project",), "ProjectNotFound", f"there is no project '{project}'", did_you_mean(str(project), projects)
-        )
+        for problem in missing_project(project, definitions.projects, definitions.unread):
+            yield case.part.locate(problem, "project")
+
+
+def _check_parameters(case: Case) -> Iterator[Problem]:
+    """Reports parameters that the project does not have, values of another type, and those that have no value."""
+    given = {name: value for name, value in case.body.parameters.items() if value is not None}
+    declared = case.bound.head.parameters if case.bound is not None and not case.refused else None
+    for problem in () if declared is None else read_parameters(declared, given)[1]:
+        path = ("parameters", problem.path or "")
+        missing = problem.type == "InvalidArguments"
+        hint = f"add `{problem.path}` under `parameters` of the scenario" if missing else problem.hint
+        located = case.part.problem(path, problem.type, problem.message, hint)
+        yield replace(located, place=case.part.place(path, key=problem.type == "ColumnNotFound"))
 
 
 def _check_own_datasets(case: Case, others: Collection[str]) -> Iterator[Problem]:
@@ -145,6 +162,8 @@ def _check_given(given: Rows, table: Table, case: Case, path: Path) -> Iterator[
 
 def _check_file(file: str, case: Case, path: Path) -> Iterator[Problem]:
     where = (*path, "file")
+    for problem in check_no_tokens(case.part.text(where) or file, "write the name of the file itself"):
+        yield case.part.locate(problem, *where)
     suffix = PurePosixPath(file).suffix.removeprefix(".")
     if suffix.isalpha() and suffix not in FILE_FORMATS:
         hint = f"use one of: {', '.join(FILE_FORMATS)}"
@@ -160,12 +179,22 @@ def _check_file(file: str, case: Case, path: Path) -> Iterator[Problem]:
 
 
 def _check_row(
-    row: Row, types: Mapping[str, ColumnType], part: DocumentPart, path: Path, what: str, *, exact: bool
+    row: Row,
+    types: Mapping[str, ColumnType],
+    part: DocumentPart,
+    path: Path,
+    what: str,
+    *,
+    exact: bool,
+    renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Problem]:
+    """`renamed` has the written name of each column that an output renames, with its name in the project."""
     for name, value in row.items():
         here = (*path, name)
         if name not in types:
-            yield _at_key(part, here, "ColumnNotFound", f"{what} has no column '{name}'", did_you_mean(name, types))
+            written = next((new for new, old in renamed.items() if old == name), None)
+            hint = did_you_mean(name, types) if written is None else f"the output writes it as '{written}'"
+            yield _at_key(part, here, "ColumnNotFound", f"{what} has no column '{name}'", hint)
             continue
         try:
             _ = read_given(name, value, types[name]) if exact else read_value(value, types[name], exact=False)
@@ -186,6 +215,35 @@ def _check_missing(case: Case) -> Iterator[Problem]:
             yield _at_key(case.part, path, "DataNotFound", message, hint)
 
 
+def _check_periods(case: Case) -> Iterator[Problem]:
+    """Reports rows without `_period` of tables that the project reads for other periods only: it would never see
+    them."""
+    calendar = case.checked.calendar
+    if case.period is None or calendar is None:
+        return
+    read: dict[tuple[str, str], list[Period]] = {}
+    for source in case.sources:
+        if source.table.temporal_mode == "period":
+            try:
+                wanted = source.periods(RunPeriod(case.period, calendar))
+            except ProblemError:  # it fails the scenario, too
+                return
+            read.setdefault((source.dataset.id, source.table.name), []).extend(wanted)
+    for (dataset_id, table), periods in read.items():
+        given = case.body.data.get(dataset_id, {}).get(table, ())
+        if case.period in periods or isinstance(given, FileRows):
+            continue
+        names = ", ".join(dict.fromkeys(period.identifier for period in periods))
+        for index, row in enumerate(given):
+            if PERIOD not in row:
+                message = (
+                    f"the project reads '{table}' for {names}, but a row without `{PERIOD}` belongs to "
+                    f"{case.period.identifier}, the period of the scenario"
+                )
+                hint = f"add `{PERIOD}: {periods[0].identifier}`"
+                yield case.part.problem(("data", dataset_id, table, index), "InvalidArguments", message, hint)
+
+
 def _check_expectations(case: Case) -> Iterator[Problem]:
     expect, bound = case.body.expect, case.bound
     if expect is None or bound is None or bound.schema is None:
@@ -194,7 +252,8 @@ def _check_expectations(case: Case) -> Iterator[Problem]:
     final = bound.steps[-1].after.columns
     shown = case.outputs[-1].columns if outputs else final
     what = "the last output" if outputs else "the working dataset"
-    yield from _check_expected(expect, shown, case.part, ("expect",), what)
+    renamed = case.outputs[-1].renamed if outputs else {}
+    yield from _check_expected(expect, shown, case.part, ("expect",), what, renamed)
     for index, name in enumerate(expect.columns or ()):
         if name not in shown:
             hint = did_you_mean(name, shown)
@@ -207,16 +266,29 @@ def _check_expectations(case: Case) -> Iterator[Problem]:
             hint = f"the outputs are: {', '.join(outputs)}" if outputs else "the project has no output"
             yield _at_key(case.part, path, "InvalidArguments", f"operation {seq} is not an output", hint)
             continue
-        yield from _check_expected(expected, outputs[seq].columns, case.part, path, f"output {seq}")
+        output = outputs[seq]
+        yield from _check_expected(expected, output.columns, case.part, path, f"output {seq}", output.renamed)
+    checks = [str(step.seq) for step in bound.steps if step.tests is not None]
+    for seq in expect.checks:
+        if seq not in checks:
+            hint = f"the checks are: {', '.join(checks)}" if checks else "the project has no check"
+            yield _at_key(
+                case.part, ("expect", "checks", seq), "InvalidArguments", f"operation {seq} is not a check", hint
+            )
     if expect.working is not None:
         yield from _check_expected(expect.working, final, case.part, ("expect", "working"), "the working dataset")
 
 
 def _check_expected(
-    expected: ExpectedRows, types: Mapping[str, ColumnType], part: DocumentPart, path: Path, what: str
+    expected: ExpectedRows,
+    types: Mapping[str, ColumnType],
+    part: DocumentPart,
+    path: Path,
+    what: str,
+    renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Problem]:
     for index, row in enumerate(expected.rows or ()):
-        yield from _check_row(row, types, part, (*path, "rows", index), what, exact=False)
+        yield from _check_row(row, types, part, (*path, "rows", index), what, exact=False, renamed=renamed)
 
 
 def _at_key(part: DocumentPart, path: Path, type: str, message: str, hint: str | None) -> Problem:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from tallybook.errors import Problem
 from tallybook.model.columns import OPERATION_SEQ, ColumnType
+from tallybook.model.run import CheckResult
 from tallybook.operations.base import Step
 from tallybook.operations.flow import Writer, last_writer
 from tallybook.scenarios.load import Case
-from tallybook.scenarios.model import ExpectedError, ExpectedRows
+from tallybook.scenarios.model import ExpectedCheck, ExpectedError, ExpectedRows
 from tallybook.scenarios.pairing import pair
 from tallybook.scenarios.run import Actual, Captured
 from tallybook.scenarios.values import read_value, same
@@ -61,10 +62,24 @@ def compare(case: Case, actual: Actual) -> list[Difference]:
     differences += _compare_rows(case, expect, actual.result, ("expect",))
     for seq, expected in expect.outputs.items():
         differences += _compare_rows(case, expected, actual.outputs[int(seq)], ("expect", "outputs", seq))
+    for seq, wanted in expect.checks.items():
+        differences += _compare_check(wanted, actual.checks[int(seq)])
     if expect.working is not None:
         assert actual.working is not None, "the working dataset is computed if something is expected of it"
         differences += _compare_rows(case, expect.working, actual.working, ("expect", "working"))
     return differences
+
+
+def _compare_check(expected: ExpectedCheck, result: CheckResult) -> Iterator[Difference]:
+    title = f"check {result.seq} '{result.name}'"
+    for what, wanted, count in (
+        ("tested", expected.tested, result.tested),
+        ("failed", expected.failed, result.failed),
+    ):
+        if wanted is not None and wanted != count:
+            shown = f": {result.shown_examples}" if what == "failed" and count else ""
+            message = f"{title}: {count} {what}, but the scenario expects {wanted}{shown}"
+            yield Difference(title, result.seq, what, message, wanted, count)
 
 
 def compare_error(expected: ExpectedError, problems: Sequence[Problem]) -> list[Difference]:

@@ -16,8 +16,11 @@ from tallybook.project.bind import BoundProject
 from tallybook.project.check import check
 from tallybook.project.check_result import CheckResult
 from tallybook.project.dataset_versions import DatasetVersions
-from tallybook.project.entities import DocumentPart, read_entity
-from tallybook.project.load import Definitions, Entry, ProjectEntry, read_project
+from tallybook.project.entities import DocumentPart, Entry, read_entity
+from tallybook.project.load import Definitions, ProjectEntry, read_project
+from tallybook.project.needs import Needs, needs_of, unread_problems
+from tallybook.project.unread import Unread
+from tallybook.project.yaml import Document
 from tallybook.scenarios.model import FileRows, Row, Rows, Scenario
 
 _NAMELESS = "scenario"
@@ -87,7 +90,31 @@ def read_case(part: DocumentPart, checked: CheckResult) -> Case:
     case = replace(case, checked=extended, bound=extended.bound.get(project_id))
     problems = [*extended.problems, *(() if inline or extended is checked else checked.problems)]
     concerning = (problem for problem in problems if _concerns(problem, case, project_id))
-    return replace(case, refused=(*read.wrong, *dict.fromkeys(concerning)))
+    unread = () if case.bound is None else unread_problems(checked.definitions, _needs(case, inline))
+    return replace(case, refused=(*read.wrong, *dict.fromkeys((*concerning, *unread))))
+
+
+def unread_case(unread: Unread, checked: CheckResult) -> Case:
+    """Returns the case for a file that cannot be read, whose scenarios are not known."""
+    part = DocumentPart(Document.unread(unread.file), ())
+    return Case("a file that cannot be read", part, checked, problems=unread.problems)
+
+
+def _needs(case: Case, inline: ProjectEntry | None) -> Needs:
+    """Returns what the project of a scenario needs of the workspace. The scenario gives the rows, so it needs no
+    datasource; a resolver can divide a period into parts."""
+    definitions = case.checked.definitions
+    entry = inline or definitions.projects[str(case.body.project)]
+    assert case.bound is not None
+    needs = needs_of(entry, case.bound, definitions, registered=(), draft=True)
+    own = {"dataset": [d.id for d in case.body.datasets], "resolver": [r.id for r in case.body.resolvers]}
+    own |= {"project": [entry.head.id] if inline is not None else []}
+    given = any(resolver.is_default for resolver in case.body.resolvers)
+    return Needs(
+        {kind: set(ids).difference(own.get(kind, ())) for kind, ids in needs.by_kind.items() if kind != "datasource"},
+        default_resolver=needs.default_resolver and not given,
+        registered=set(needs.registered).difference(own["dataset"]),
+    )
 
 
 def _name(part: DocumentPart) -> str:

@@ -125,12 +125,26 @@ class ExpectedError(Entity):
     seq: int | None = Field(None, ge=1, description="The operation in which it must occur.")
 
 
+class ExpectedCheck(Entity):
+    """What a check must find."""
+
+    tested: int | None = Field(None, ge=0, description="The number of rows or groups that are tested.")
+    failed: int | None = Field(None, ge=0, description="The number of them that fail.")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.tested is None and self.failed is None:
+            raise ValueError("write what is expected: tested or failed")
+        return self
+
+
 class Expect(ExpectedRows):
     """Expected results of the last output; without an output, of the working rows that are not deleted."""
 
     outputs: dict[str, ExpectedRows] = Field(default_factory=dict, description="By the seq of the output.")
     working: ExpectedRows | None = Field(None, description="The final working dataset, deleted rows included.")
     columns: tuple[NonEmpty, ...] | None = Field(None, description="Exactly these columns, in this order.")
+    checks: dict[str, ExpectedCheck] = Field(default_factory=dict, description="By the seq of the check.")
     error: ExpectedError | None = None
 
     @model_validator(mode="after")
@@ -154,6 +168,7 @@ class Scenario(Entity):
     period: Annotated[GivenPeriod, BeforeValidator(_by_identifier, json_schema_input_type=str | GivenPeriod)]
     as_of: Day | None = Field(None, description="By default the first day of the period.")
     run_timestamp: Annotated[datetime, BeforeValidator(_as_timestamp, json_schema_input_type=str)] = DEFAULT_TIMESTAMP
+    parameters: Row = Field(default_factory=dict, description="Values of the project's parameters, by name.")
     datasets: tuple[Dataset, ...] = Field((), description="Datasets in addition to those of the workspace.")
     resolvers: tuple[Resolver, ...] = Field(
         (),

@@ -10,10 +10,10 @@ from pathlib import Path
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
 from tallybook.errors import Problem
+from tallybook.model.written import written
 from tallybook.project.entities import DocumentPart
 from tallybook.scenarios.run import Actual, Captured
 from tallybook.scenarios.suite import Outcome
-from tallybook.scenarios.values import written
 
 _WIDTH = 120
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*([ /-][A-Za-z0-9_.]+)*")

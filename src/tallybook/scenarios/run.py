@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from tallybook.engine.local import LocalEngine, Values
+from tallybook.engine.collect import Values
+from tallybook.engine.local import LocalEngine
 from tallybook.engine.plan import RunContext
 from tallybook.errors import ValidationError
+from tallybook.expressions.parameters import parameter_values
 from tallybook.model.columns import DELETED, OPERATION_SEQ, SYSTEM_COLUMNS, ColumnType
+from tallybook.model.run import CheckResult
 from tallybook.operations.base import Step
 from tallybook.operations.publication import Publication
 from tallybook.scenarios.load import Case
@@ -32,6 +35,8 @@ class Actual:
     outputs: Mapping[int, Captured]
     working: Captured | None
     """None if the scenario does not look at it. A run does not compute it either."""
+    checks: Mapping[int, CheckResult] = field(default_factory=dict)
+    """The results of checks, by seq."""
 
     @property
     def result(self) -> Captured:
@@ -50,15 +55,18 @@ def run_case(case: Case, engine: LocalEngine) -> Actual:
     bound, period, body = case.bound, case.period, case.body
     assert bound is not None and period is not None
     moment = body.run_timestamp
-    context = RunContext("scenario", period, body.as_of or period.start_date, moment, int(moment.timestamp() * 1000))
     data = ScenarioInputs(case, period)
+    parameters = parameter_values(bound.head.parameters, body.parameters)
+    epoch_ms = int(moment.timestamp() * 1000)
+    as_of = body.as_of or period.start_date
+    context = RunContext("scenario", period, as_of, moment, epoch_ms, parameters, data.calendar)
     steps = tuple(_with_origin(step) for step in bound.steps)
     needed = not case.outputs or (body.expect is not None and body.expect.working is not None)
     results = engine.evaluate(replace(bound, steps=steps), context, data.tables(), data.periods(), needs_working=needed)
     outputs = {output.seq: _of_output(output, results.outputs[output.seq]) for output in case.outputs}
     final = steps[-1].after.columns
     working = Captured("the working dataset", None, final, _rows(final, results.working)) if needed else None
-    return Actual(outputs, working)
+    return Actual(outputs, working, {result.seq: result for result in results.checks})
 
 
 def _with_origin(step: Step) -> Step:

@@ -13,10 +13,12 @@ from tallybook.model.dataset import Table
 from tallybook.model.datasource import FileOptions, FileSource, format_of_path
 from tallybook.model.location import Location
 from tallybook.model.period import Calendar, Period
+from tallybook.model.relative_period import RunPeriod
 from tallybook.model.resolver import ANY_LEVEL, Resolver
 from tallybook.operations.schema import SourceTable
 from tallybook.resolve.targets import path_target
 from tallybook.runs.planner import Locations
+from tallybook.runs.registered import RegisteredDatasets
 from tallybook.scenarios.load import Case
 from tallybook.scenarios.model import FileRows, Row
 from tallybook.scenarios.values import read_given
@@ -54,16 +56,19 @@ class ScenarioInputs:
         source = FileSource(id="scenario", type=format_of_path(given.file), options=FileOptions(path_prefix="."))
         return Location(source, path_target(given.file, self.case.checked.definitions.root), self.period.identifier)
 
-    def periods(self) -> dict[Key, list[str]]:
-        """Returns the periods of each table: the scenario's, and its parts if a run has a location for each part."""
-        return {
-            (source.dataset.id, source.table.name): list(dict.fromkeys([self.period.identifier, *self._parts(source)]))
-            for source in self.case.sources
-        }
+    def periods(self) -> dict[SourceTable, list[str]]:
+        """Returns the periods that each table is read for, and their parts if a run has a location for each part."""
+        return {source: self._periods(source) for source in self.case.sources}
 
-    def _parts(self, source: SourceTable) -> list[str]:
+    def _periods(self, source: SourceTable) -> list[str]:
+        wanted = source.periods(RunPeriod(self.period, self.calendar))
         rendered = (location.period for location in self._locations(source))
-        return [name for name in rendered if name and self.period.contains(self._calendar.period(name))]
+        parts = [name for name in rendered if name and self._is_within(name, wanted)]
+        return list(dict.fromkeys([*(period.identifier for period in wanted), *parts]))
+
+    def _is_within(self, name: str, periods: Sequence[Period]) -> bool:
+        part = self.calendar.period(name)
+        return any(period.contains(part) for period in periods)
 
     def _locations(self, source: SourceTable) -> Sequence[Location]:
         """Returns the locations that a run would read; none for a dataset that another project registers.
@@ -85,7 +90,7 @@ class ScenarioInputs:
     def _divides(self, resolver: Resolver) -> bool:
         """True if a rule could have a location for each part of the period. Only then are conditions evaluated."""
         levels = {rule.data_level for rule in resolver.rules} - {ANY_LEVEL, self.period.level}
-        return any(self._calendar.finer(level, self.period.level) for level in levels)
+        return any(self.calendar.finer(level, self.period.level) for level in levels)
 
     @cached_property
     def _finder(self) -> Locations:
@@ -94,16 +99,16 @@ class ScenarioInputs:
         return Locations(
             root=definitions.root,
             period=self.period,
-            calendar=self._calendar,
+            calendar=self.calendar,
             resolvers={id: entry.entity for id, entry in definitions.resolvers.items()},
             overrides=self.case.bound.head.resolver_overrides,
             datasources={id: entry.entity for id, entry in definitions.datasources.items()},
-            registered={},
+            registered=RegisteredDatasets(),
             timestamp=self.case.body.run_timestamp,
         )
 
     @property
-    def _calendar(self) -> Calendar:
+    def calendar(self) -> Calendar:
         calendar = self.case.checked.calendar
         assert calendar is not None, "a missing calendar is a problem of the scenario"
         return calendar

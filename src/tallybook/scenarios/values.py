@@ -1,16 +1,18 @@
-"""Converts a cell from YAML to a value of its column's type, and back to text."""
+"""Converts a cell from YAML to a value of its column's type."""
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
+import re
+from datetime import date, time, timedelta
 from decimal import Decimal
 
 from tallybook.model.base import as_text
 from tallybook.model.columns import VALIDITY_COLUMNS, ColumnType
 from tallybook.scenarios.model import parse_timestamp
-from tallybook.text import JOINERS, escaped
 
 _LARGEST_INTEGER = 2**63 - 1
+_QUOTED_DECIMAL = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
+"""A decimal may be written as text, as `--json` prints those with many digits."""
 
 
 def read_value(value: object, type: ColumnType, *, exact: bool = True) -> object:
@@ -67,7 +69,7 @@ def _integer(value: object) -> int:
 
 
 def _decimal(value: object, type: ColumnType, exact: bool) -> Decimal:
-    number = _number(value)
+    number = Decimal(value) if isinstance(value, str) and _QUOTED_DECIMAL.fullmatch(value) else _number(value)
     parts = number.as_tuple()
     assert isinstance(parts.exponent, int), "YAML has no NaN here"
     digits = "".join(map(str, parts.digits)).rstrip("0") if number else ""
@@ -104,46 +106,3 @@ def _quotes(value: object) -> str:
 def same(expected: object, actual: object) -> bool:
     """True if two values are equal: numbers by value, and NULL equals NULL."""
     return expected == actual and (expected is None) == (actual is None)
-
-
-def plain(value: object) -> object:
-    """Returns a value for JSON: exact numbers, as text where a JSON number would lose digits."""
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else number_text(value)
-    if isinstance(value, datetime):
-        return timestamp_text(value)
-    return value.isoformat() if isinstance(value, date) else value
-
-
-def show(value: object) -> str:
-    """Returns a value for a table, printable; text is quoted where it is ambiguous."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, str):
-        shown = "".join(char if char.isprintable() or char in JOINERS else escaped(char) for char in value)
-        return f'"{shown}"' if value in ("", "NULL") or value != value.strip() or shown != value else value
-    return written(value)
-
-
-def written(value: object) -> str:
-    """A value as it is written in YAML, without the quotes of text."""
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case Decimal():
-            return number_text(value)
-        case datetime():
-            return timestamp_text(value)
-        case date():
-            return value.isoformat()
-    return str(value)
-
-
-def number_text(value: Decimal) -> str:
-    """Returns a number without an exponent and without trailing zeros."""
-    text = format(value, "f")
-    return (text.rstrip("0").rstrip(".") if "." in text else text) if value else "0"
-
-
-def timestamp_text(value: datetime) -> str:
-    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -6,18 +6,29 @@ gives it, by the classes of its causes, or by the beginning of a message.
 
 from __future__ import annotations
 
+import errno
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.captured import convert_exception
+
+from tallybook.errors import RunError, fail
+from tallybook.exit_codes import UNAVAILABLE, ExitCode
+from tallybook.model.location import Location
+from tallybook.secrets import hide_secrets
 
 SPARK_ERRORS = (PySparkException, Py4JError)
 """The exceptions of PySpark, and those of py4j for exceptions of the JVM that PySpark does not translate."""
 _NAME = re.compile(r"\[([A-Z][A-Z0-9_.]*)\] ")
+_STATE = re.compile(r" SQLSTATE: ([0-9A-Z]{5})$")
 _CAUSED_BY = re.compile(r"^\t(?:at |\.\.\. )[^\n]*\nCaused by: ([\w.$]+): ([^\n]*)", re.MULTILINE)
 _OF_TASK = re.compile(
     r"Job aborted due to stage failure: Task \d+ in stage [\d.]+ failed \d+ times?, most recent failure: "
@@ -31,7 +42,12 @@ _LOST = re.compile(
 _FILE_SYSTEM = re.compile(r"(?:java\.n?io|org\.apache\.hadoop)\.[\w.$]+(?:Exception|Error)")
 _COLON = re.compile(r"(?:java\.net\.URISyntaxException: )?Relative path in absolute URI: (\S+)")
 _FULL = "No space left on device"
+_SYSTEM_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EHOSTUNREACH})
+"""What the system says of a disk that is full or gone; other errors of files are about names and permissions."""
 _CSV_PARSER = "com.univocity.parsers.common.TextParsingException"
+_IN_PYTHON = "PYTHON_EXCEPTION"
+_DATABASE_FAULT = re.compile(r"^(?:[\w.]+\.)?DatabaseError: (\{.*\})\s*$", re.MULTILINE)
+"""The last line of the traceback of a `DatabaseError` of `formats.database_source`."""
 _READING, _WRITING = "FAILED_READ_FILE", "TASK_WRITE_FAILED"
 
 
@@ -47,6 +63,23 @@ class Cause:
         """The name that Spark gave it, which is the beginning of its message."""
         named = _NAME.match(self.message) if self.type.startswith("org.apache.spark.") else None
         return named[1] if named else None
+
+    @property
+    def state(self) -> str | None:
+        """The SQL state that Spark gave it, which ends its message."""
+        state = _STATE.search(self.message) if self.condition else None
+        return state[1] if state else None
+
+
+def unwrapped(error: Exception) -> Exception:
+    """Returns the named error inside one that PySpark does not translate. Spark wraps the failure of a broadcast."""
+    exception = error.java_exception if isinstance(error, Py4JJavaError) else None
+    while exception is not None:
+        converted = convert_exception(exception)
+        if error_condition(converted) is not None:
+            return converted
+        exception = exception.getCause()
+    return error
 
 
 def error_condition(error: Exception) -> str | None:
@@ -93,6 +126,18 @@ def reason(error: Exception) -> str:
     return text or type(error).__name__
 
 
+def database_fault(error: Exception) -> dict[str, str] | None:
+    """Returns what a worker of Spark reports of a database: `doing`, `location` and `reason`. None if a job failed
+    otherwise."""
+    if error_condition(error) not in (None, _IN_PYTHON):
+        return None
+    reports = _DATABASE_FAULT.findall(str(error))
+    try:
+        return dict(json.loads(reports[-1])) if reports else None
+    except ValueError:
+        return None
+
+
 def is_csv_fault(error: Exception) -> bool:
     """True if a job failed because Spark's CSV parser could not read a file."""
     return any(cause.type == _CSV_PARSER for cause in causes(error))
@@ -120,6 +165,59 @@ def refused_colon(error: Exception) -> str | None:
     return named and f"Spark cannot use the name '{unquote(named[1])}', because it has a colon"
 
 
+_CONNECTORS = {
+    "org.apache.hadoop.fs.s3a.": ("S3", "hadoop-aws"),
+    "org.apache.hadoop.fs.azurebfs.": ("Azure", "hadoop-azure"),
+    "org.apache.hadoop.fs.gs.": ("Google Cloud Storage", "hadoop-gcp"),
+}
+"""The packages of Hadoop's connectors, by the beginning of their classes."""
+_NO_CLASS = re.compile(r"Class (org\.apache\.hadoop\.fs\.\w+\.)\w+ not found")
+
+
+def missing_connector(error: Exception, path: str) -> tuple[str, str] | None:
+    """Returns message and hint if Spark has no connector for the object store of a path; None for other failures."""
+    chain = causes(error)
+    found = next((match for cause in reversed(chain) if (match := _NO_CLASS.fullmatch(cause.message))), None)
+    if found is None or found[1] not in _CONNECTORS:
+        return None
+    store, package = _CONNECTORS[found[1]]
+    coordinates = f"org.apache.hadoop:{package}:{_hadoop_version()}"
+    return (
+        f"Spark cannot open {path}: its connector for {store} is missing",
+        f"add `spark.jars.packages: {coordinates}` to `spark: {{conf: …}}` of tallybook.yaml; without access to Maven, "
+        "add the jar and those it needs with `spark.jars`",
+    )
+
+
+def _hadoop_version() -> str:
+    """Returns the version of Hadoop in the installed PySpark, which its connectors must have, too."""
+    jars = Path(pyspark.__file__).parent / "jars"
+    name = next((jar.stem for jar in jars.glob("hadoop-client-api-*.jar")), "hadoop-client-api-VERSION")
+    return name.removeprefix("hadoop-client-api-")
+
+
+def could_not_write(location: Location, error: OSError) -> RunError:
+    """Returns the problem of an output that the file system refused."""
+    if error.errno is None:
+        refused, cause = refused_by_store(error)
+        return fail("WriteFailed", f"{location} could not be written: {refused}", cause=cause)
+    cause = UNAVAILABLE if error.errno in _SYSTEM_FAULTS else None
+    return fail("WriteFailed", f"{location} could not be written: {error}", cause=cause)
+
+
+_ARROW = re.compile(r"(?:\x1b\[\d*m|\s|↳)+")
+_UNANSWERED = ("error sending request", "retries")
+
+
+def refused_by_store(error: OSError) -> tuple[str, ExitCode | None]:
+    """Returns why an object store refused delta-rs, in one line, and the cause if a retry may help.
+
+    delta-rs draws a tree over several lines, with colours.
+    """
+    text = hide_secrets(_ARROW.sub(" ", str(error)).strip())
+    return text, UNAVAILABLE if any(words in text for words in _UNANSWERED) else None
+
+
 def refused_files(error: Exception) -> str | None:
     """Returns why files could not be written; None if the job failed for another reason, such as a value it read."""
     if colon := refused_colon(error):
@@ -138,3 +236,8 @@ def refused_files(error: Exception) -> str | None:
     if messages:
         return messages[-1]
     return reason(error) if _WRITING in names else None
+
+
+def is_full(reason: str) -> bool:
+    """True if a reason of `refused_files` is a full disk."""
+    return reason.startswith(_FULL)

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader
 
 from tallybook.errors import fail
 from tallybook.model.datasource import FileOptions
 from tallybook.model.location import Location
-from tallybook.storage.failure import error_condition
+from tallybook.storage.failure import SPARK_ERRORS, error_condition, missing_connector
 
 GLOB = frozenset("\\[]{}*?")
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
@@ -30,9 +29,11 @@ def list_files(reader: DataFrameReader, path: str) -> tuple[str, ...]:
     """
     try:
         return input_files(reader.option("recursiveFileLookup", True).text(path))
-    except AnalysisException as error:
+    except SPARK_ERRORS as error:
         if error_condition(error) == "PATH_NOT_FOUND":
             return ()
+        if missing := missing_connector(error, path):
+            raise fail("DataLoadError", missing[0], hint=missing[1]) from error
         raise
 
 

@@ -10,6 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -19,9 +20,9 @@ from tallybook.errors import fail
 from tallybook.model.location import Location, is_hidden
 from tallybook.storage.credentials import reader
 from tallybook.storage.files import GLOB, is_pattern, list_files, literal_and_pattern, path_of, reader_path
+from tallybook.storage.partitions import column_of, values_of
 
 _SHOWN = 5
-_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -61,7 +62,7 @@ def check_layout(spark: SparkSession, location: Location) -> None:
         for url in urls if location.local_path is not None else ():
             _refuse_pipe(Path(path_of(url)))
         below = [_parts(url)[depth:] for url in urls]
-    layouts = {parts: tuple(_column(folder) for folder in parts[:-1]) for parts in below}
+    layouts = {parts: tuple(column_of(folder) for folder in parts[:-1]) for parts in below}
     if any(layouts.values()):
         _check(location, layouts)
 
@@ -79,8 +80,20 @@ def _check_colons(files: Iterable[Path]) -> None:
 def folder_values(location: Location, path: str) -> dict[str, str | None]:
     """Returns the columns in the names of a file's folders, below the location, with their values."""
     below = _parts(quote(path, safe=":/"))[len(_root(location)) : -1]
-    named = (folder.partition("=") for folder in below if _column(folder))
-    return {unquote(name): None if value == _NULL_FOLDER else unquote(value) for name, _, value in named}
+    return values_of(below)
+
+
+def own_folder_values(location: Location) -> dict[str, str | None]:
+    """Returns the columns in the names of the folders that a location itself names (`lake/year=2026/month=01`), with
+    their values. A value with a pattern in it is left out: it is not the same for all files."""
+    *folders, last = _root(location) or ("",)
+    file = location.local_path is not None and Path(location.local_path).is_file()
+    if not file and column_of(last):
+        folders.append(last)
+    named = list(takewhile(column_of, reversed(folders)))
+    literal = _parts(literal_and_pattern(location)[0])
+    fixed = [folder for folder in named if GLOB.isdisjoint(folder) or folder in literal]
+    return values_of(reversed(fixed))
 
 
 def _check(location: Location, layouts: dict[tuple[str, ...], tuple[str | None, ...]]) -> None:
@@ -102,12 +115,6 @@ def _check(location: Location, layouts: dict[tuple[str, ...], tuple[str | None, 
         message = f"{location} has {'files, but also' if others_exist else 'no files, but'} folders with files:"
         hint = f"use the path of the folder, or a pattern such as {location.target.rstrip('/')}/*"
     raise fail("DataLoadError", f"{message} {listed}", hint=hint)
-
-
-def _column(folder: str) -> str | None:
-    """Returns the column in the name of a folder such as `month=01`; None if it has none."""
-    name, equals, _ = folder.partition("=")
-    return unquote(name) if name and equals else None
 
 
 def _walk(root: Path) -> Iterator[tuple[str, ...]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -12,6 +13,7 @@ from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.model.state import Json
 from tallybook.storage.files import path_of
+from tallybook.storage.fingerprints import is_same
 from tallybook.storage.formats import Ability, Format, format_of
 from tallybook.storage.scan import Field, Scan, fields_of, quoted
 
@@ -20,9 +22,25 @@ _SMALL_BYTES = 4 * 2**20
 
 
 def fingerprint(spark: SparkSession, location: Location) -> list[Json]:
-    """Returns name, size and time of every file of a location; nothing if the format has no files to compare."""
+    """Returns what every file of a location is recognised by; nothing if the format has no files to compare."""
     format = format_of(location)
     return format.fingerprint(spark, location) if Ability.FINGERPRINT in format.can else []
+
+
+@contextmanager
+def held(locations: Iterable[Location]) -> Iterator[dict[Location, Location]]:
+    """Keeps the rows of locations as they are while the block reads them, where a format needs that.
+
+    Returns the location to read instead of each one.
+    """
+    by_format: dict[Format, list[Location]] = {}
+    for location in dict.fromkeys(locations):
+        by_format.setdefault(format_of(location), []).append(location)
+    result: dict[Location, Location] = {}
+    with ExitStack() as stack:
+        for format, of_format in by_format.items():
+            result |= stack.enter_context(format.hold(of_format))
+        yield {location: result.get(location, location) for of_format in by_format.values() for location in of_format}
 
 
 def local_size(location: Location) -> int | None:
@@ -48,7 +66,7 @@ def changed_files(before: list[Json], now: list[Json]) -> list[str]:
     return [
         *(f"{file} is gone" for file in old if file not in new),
         *(f"{file} is new" for file in new if file not in old),
-        *(f"{file} was changed" for file in old if file in new and old[file] != new[file]),
+        *(f"{file} was changed" for file in old if file in new and not is_same(old[file], new[file])),
     ]
 
 

@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 from tallybook.errors import RunError, fail
+from tallybook.model.replaced_periods import ReplacedPeriods
+from tallybook.storage.partitions import files_in_partitions
 
-WriteMode = Literal["overwrite", "append", "error"]
-_RUN = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
-OUTPUT_NAME = rf"{_RUN}-[1-9][0-9]*"
+WriteMode = Literal["overwrite", "append", "error", "replace_period"]
+RUN_ID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+OUTPUT_NAME = rf"{RUN_ID}-[1-9][0-9]*"
 """A run and an operation of it, as `output_name` writes them."""
 _OUTPUT = re.compile(OUTPUT_NAME)
 _CODECS = "snappy|gz|bz2|deflate|zlib|zstd|zst|lz4|lz4raw|lzo|br|brotli|xz"
-_ENDING = rf"(\.({_CODECS}))?\.(parquet|orc)|\.(csv|json)(\.({_CODECS}))?"
+_ENDING = rf"(\.({_CODECS}))?\.(parquet|orc)|\.(csv|json)(\.({_CODECS}))?|\.xlsx"
 _FILE = re.compile(rf"{OUTPUT_NAME}-[0-9]{{5,}}({_ENDING})")
 _LISTED = 20
 
@@ -65,6 +67,12 @@ class Output:
     mode: WriteMode = "overwrite"
     guard: Guard = UNGUARDED
     """Checked directly before the rows become visible."""
+    periods: ReplacedPeriods | None = None
+    """The periods whose rows it replaces, with `mode: replace_period`; None with every other mode."""
+    partition_by: tuple[str, ...] = ()
+    """The columns by whose values its rows are divided among folders."""
+    ordered: bool = False
+    """True if the rows are in one partition and in the order in which readers must find them."""
 
     @property
     def name(self) -> str:
@@ -87,9 +95,14 @@ def is_own_folder(entry: Path) -> bool:
     return _OUTPUT.fullmatch(entry.name) is not None and entry.is_dir() and not entry.is_symlink()
 
 
+def run_of_folder(folder: Path) -> str:
+    """Returns the run in the name of a folder of `is_own_folder`."""
+    return folder.name.rpartition("-")[0]
+
+
 def foreign_files(folder: Path) -> list[Path]:
     """Returns the entries of a folder, also hidden ones, that no output of plain files has written."""
-    return [entry for entry in _entries(folder) if not is_own_file(entry)]
+    return [entry for entry in files_in_partitions(folder) if not is_own_file(entry)]
 
 
 def foreign_to_delta(folder: Path) -> list[Path]:
@@ -101,9 +114,23 @@ def _entries(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
+def other_partitions(target: str, existing: Sequence[str], partition_by: Sequence[str]) -> RunError:
+    """Returns the error for an output to a table or folder whose rows are divided by other columns."""
+    divided = f"is partitioned by {', '.join(existing)}" if existing else "is not partitioned"
+    wanted = f"`partition_by: [{', '.join(partition_by)}]`" if partition_by else "no `partition_by`"
+    return fail(
+        "WriteFailed",
+        f"{target} {divided}, but the output has {wanted}",
+        hint=f"write `partition_by: [{', '.join(existing)}]`, or write to another location"
+        if existing
+        else "remove `partition_by`, or write to another location",
+    )
+
+
 def in_the_way(folder: Path, entries: Sequence[Path]) -> RunError:
     """Returns the error for a folder with entries that no output has written."""
-    shown = [f"'{entry.name}{'/' if entry.is_dir() and not entry.is_symlink() else ''}'" for entry in entries[:_LISTED]]
+    names = [(str(entry.relative_to(folder)), entry.is_dir() and not entry.is_symlink()) for entry in entries[:_LISTED]]
+    shown = [f"'{name}{'/' if is_folder else ''}'" for name, is_folder in names]
     more = f" and {len(entries) - _LISTED} more" if len(entries) > _LISTED else ""
     return fail(
         "WriteFailed",

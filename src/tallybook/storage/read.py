@@ -8,7 +8,7 @@ nor checked.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -24,8 +24,11 @@ from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import raising
+from tallybook.storage.folders import own_folder_values
 from tallybook.storage.formats import format_of
-from tallybook.storage.scan import Field, Scan, fields_of, quoted
+from tallybook.storage.formats.column_reading import UnreadableType
+from tallybook.storage.notation import ISO
+from tallybook.storage.scan import ALL, Field, Part, Scan, fields_of, quoted
 from tallybook.storage.types import bound_of_validity, from_text, is_timestamp, widens
 
 _EXPANDED_BY_HADOOP = re.compile(r"\$\{(env\.[^ $}]*|[^ $}:]+)\}")
@@ -39,26 +42,59 @@ def read(spark: SparkSession, location: Location, table: Table) -> DataFrame:
     return read_all(spark, [location], table)
 
 
-def read_all(spark: SparkSession, locations: Sequence[Location], table: Table, *, numbered: bool = True) -> DataFrame:
+def read_all(
+    spark: SparkSession, locations: Sequence[Location], table: Table, *, numbered: bool = True, part: Part = ALL
+) -> DataFrame:
     """Returns the rows of a table at several locations, such as one for each month of a quarter.
 
     The frame has the declared columns and the system columns that the data has. If `numbered`, it also has POSITION,
     which orders the rows over all locations; it makes Spark read the index of each row. Rows of a `period` table
     without a period column belong to the period of their location. A system column that only some locations have is
-    NULL on the rows of the others.
+    NULL on the rows of the others. Rows that are not in `part` may be among the result or not.
     """
     frames: list[DataFrame] = []
     files = 0
     by_format = True
     for location in locations:
-        scans = format_of(location).scan(spark, location, fields_of(table), files)
+        scans = scan_location(spark, location, fields_of(table, part), files)
         if not scans and location.on_missing != "empty":
             raise _not_found(location)
-        frames += [_typed(scan, location, table, numbered) for scan in scans]
+        frames += [_of_periods(_typed(scan, location, table, numbered), location) for scan in scans]
         files += sum(len(scan.files) for scan in scans)
         by_format = by_format and all(POSITION in scan.values for scan in scans)
     rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames or [_empty(spark, table)])
     return rows if by_format or not numbered else rows.withColumn(POSITION, F.monotonically_increasing_id())
+
+
+def scan_location(spark: SparkSession, location: Location, fields: Sequence[Field], first: int) -> tuple[Scan, ...]:
+    """Returns the rows of a location, with the columns in the names of its own folders; see `Format.scan`.
+
+    A rule with the path `lake/year={{YYYY}}/month={{MM}}` reads one folder of a lake, and its rows have a year and a
+    month like those of the whole lake. A column of the files comes first. The period of a location is known already.
+    """
+    scans = format_of(location).scan(spark, location, fields, first)
+    wanted = {field.physical for field in fields if field.name != PERIOD or location.period is None}
+    named = own_folder_values(location) if location.source.path_prefix is not None else {}
+    values = {name: value for name, value in named.items() if name in wanted}
+    return tuple(_with_values(scan, values) for scan in scans) if values else scans
+
+
+def _with_values(scan: Scan, values: Mapping[str, str | None]) -> Scan:
+    present = set(map(folded, scan.column_names))
+    added = {name: value for name, value in values.items() if folded(name) not in present}
+    literals = {name: "CAST(NULL AS string)" if value is None else sql.text(value) for name, value in added.items()}
+    return replace(
+        scan,
+        values={**scan.values, **literals},
+        types={**scan.types, **dict.fromkeys(added, T.StringType())},
+        column_names=scan.column_names.union(added),
+        text={**scan.text, **dict.fromkeys(added, ISO)},
+    )
+
+
+def _of_periods(rows: DataFrame, location: Location) -> DataFrame:
+    """Returns the rows of the periods that are read at the location; all rows if it names none."""
+    return rows.filter(f"{PERIOD} IN ({', '.join(map(sql.text, location.periods))})") if location.periods else rows
 
 
 def _not_found(location: Location) -> RunError:
@@ -135,7 +171,9 @@ def present(field: Field, scan: Scan, location: Location, table: Table) -> bool:
             "SchemaMismatch",
             f"column '{field.physical}' of {where} is {type.simpleString()}; table '{table.name}' declares "
             f"{field.type}",
-            hint="declare the type that the data has, or write the data with the declared type",
+            hint=type.hint
+            if isinstance(type, UnreadableType)
+            else "declare the type that the data has, or write the data with the declared type",
         )
     return True
 
@@ -165,18 +203,19 @@ def converted(field: Field, scan: Scan, given: Column | None = None) -> Column:
     """Returns the value in its declared type, NULL if a text is not such a value. Bounds of validity may be
     timestamps."""
     given = quoted(field.physical) if given is None else given
-    bound, is_text = field.name in VALIDITY_COLUMNS, field.physical in scan.text
-    if bound and is_text:
-        return F.coalesce(from_text(given, field.type), bound_of_validity(from_text(given, TIMESTAMP)))
+    bound, notation = field.name in VALIDITY_COLUMNS, scan.text.get(field.physical)
+    if bound and notation is not None:
+        timestamp = from_text(given, TIMESTAMP, notation)
+        return F.coalesce(from_text(given, field.type, notation), bound_of_validity(timestamp))
     if bound and is_timestamp(scan.types[field.physical]):
         return bound_of_validity(given.cast(spark_type(TIMESTAMP)))
-    return from_text(given, field.type) if is_text else given.cast(spark_type(field.type))
+    return from_text(given, field.type, notation) if notation else given.cast(spark_type(field.type))
 
 
 def agrees_with_folder(field: Field, scan: Scan) -> Column:
     """Returns a condition that is true if a value equals the one in the name of its folder."""
     folder = quoted(scan.folders[field.physical])
-    stated = converted(field, replace(scan, text=scan.text | {field.physical}), folder)
+    stated = converted(field, replace(scan, text={**scan.text, field.physical: ISO}), folder)
     return converted(field, scan).eqNullSafe(stated)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -16,6 +17,7 @@ from tallybook.model.dataset import Table
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION
 from tallybook.rows.raising import raising_sql
+from tallybook.storage.notation import Notation
 
 FILE, NAME, ROW, START = map(sql.internal, ("file", "name", "row", "start"))
 ORIGIN = {
@@ -43,14 +45,36 @@ class Field:
     required: bool = False
     """True if data without it is refused. Other system columns are read if they exist."""
     declared: bool = False
+    periods: tuple[str, ...] | None = None
+    """For the period column, the periods whose rows are needed; None for all. A format may leave out other rows."""
+    as_of: date | None = None
+    """For the bounds of validity, the day on which rows must be valid; None for all. A format may leave out others."""
 
 
-def fields_of(table: Table) -> tuple[Field, ...]:
+@dataclass(frozen=True)
+class Part:
+    """The rows of a table that a run needs. A format may leave out others; who reads them filters again."""
+
+    periods: tuple[str, ...] | None = None
+    as_of: date | None = None
+
+
+ALL = Part()
+
+
+def fields_of(table: Table, part: Part = ALL) -> tuple[Field, ...]:
     """Returns the declared columns, then the system columns that the data of this table may have."""
     declared = tuple(Field(c.name, c.physical, c.type, c.nullable, required=True, declared=True) for c in table.columns)
     physical = {PERIOD: table.period_column, VALID_FROM: table.valid_from_column, VALID_TO: table.valid_to_column}
     system = tuple(
-        Field(name, physical.get(name, name), type, required=name in VALIDITY_COLUMNS)
+        Field(
+            name,
+            physical.get(name, name),
+            type,
+            required=name in VALIDITY_COLUMNS,
+            periods=part.periods if name == PERIOD else None,
+            as_of=part.as_of if name in VALIDITY_COLUMNS else None,
+        )
         for name, type in table.system_types.items()
     )
     return declared + system
@@ -69,14 +93,16 @@ class Scan:
     column_names: frozenset[str]
     """All columns of the data."""
     files: tuple[str, ...] = ()
-    text: frozenset[str] = frozenset()
-    """The columns that are text and still have to be parsed."""
+    text: Mapping[str, Notation] = field(default_factory=dict)
+    """The columns that are text and still have to be parsed, with the notation of their values."""
     broken: Column | None = None
     """The text of a row that cannot be read as a whole; NULL on good rows."""
     doubts: Mapping[str, str] = field(default_factory=dict)
     """For a column, the value that says why it cannot be trusted; NULL on good rows."""
     folders: Mapping[str, str] = field(default_factory=dict)
     """For a column that is in the file and in the names of its folders, the value with the text of the folder."""
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    """For a column of a sheet, its address without the row, such as `Sheet1!C`."""
 
     @cached_property
     def frame(self) -> DataFrame:

@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 
 from tallybook.expressions.compile import FIRST_DAY, LAST_DAY, spark_type
 from tallybook.model.columns import ColumnType
+from tallybook.storage.notation import ISO, Notation
 
 _INTEGER_DIGITS: dict[type[T.DataType], int] = {T.ByteType: 3, T.ShortType: 5, T.IntegerType: 10, T.LongType: 19}
 _SAFE_INTEGER_DIGITS = 18
@@ -55,7 +56,7 @@ def bound_of_validity(timestamp: Column) -> Column:
     return F.when(first > last, last).otherwise(first)
 
 
-def from_text(text: Column, type: ColumnType) -> Column:
+def from_text(text: Column, type: ColumnType, notation: Notation = ISO) -> Column:
     """Returns the value of a text, NULL if the text is not exactly one value; spaces around it do not count.
 
     A string is returned unchanged. If it has a replacement character it is NULL, because Spark has already put that in
@@ -63,7 +64,7 @@ def from_text(text: Column, type: ColumnType) -> Column:
     """
     if type.kind == "string":
         return F.when(~text.contains("\ufffd"), text)
-    bare = F.trim(text)
+    bare = notation.iso(F.trim(text), type)
     match type.kind:
         case "integer":
             return F.regexp_extract(bare, r"^([+-]?\d+)(?:\.0*)?$", 1).try_cast("bigint")
@@ -112,20 +113,27 @@ def _decimal(text: Column, type: ColumnType) -> Column:
     return F.when(text.rlike(plain) | (text.rlike(with_exponent) & fits), text.try_cast(spark_type(type)))
 
 
-def wanted(type: ColumnType) -> str:
+def wanted(type: ColumnType, notation: Notation = ISO) -> str:
     """Describes a value of this type for the hint of a message."""
     match type.kind:
         case "integer":
-            return "a whole number of at most 64 bits, without separators"
+            return f"a whole number of at most 64 bits, {_separators(notation)}"
         case "decimal":
-            return (
-                f"a number with at most {type.integer_digits} digits before the point and {type.scale} after it, "
-                "without thousands separators"
-            )
+            point = "point" if notation.decimal == "." else "comma"
+            digits = f"at most {type.integer_digits} digits before the {point} and {type.scale} after it"
+            return f"a number with {digits}, {_separators(notation)}"
         case "boolean":
             return "true or false"
         case "date":
-            return "a date such as 2026-01-31"
+            return f"a date written as {notation.date}" if notation.date else "a date such as 2026-01-31"
+        case "timestamp" if notation.timestamp:
+            return f"a timestamp written as {notation.timestamp}"
         case "timestamp":
             return "a timestamp such as 2026-01-31T12:00:00Z, with at most microseconds"
     return "text in UTF-8"
+
+
+def _separators(notation: Notation) -> str:
+    if notation.thousands is None:
+        return "without thousands separators"
+    return f"with '{notation.thousands}' before every three digits or without separators"

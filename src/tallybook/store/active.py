@@ -176,7 +176,7 @@ def run_not_found(run_id: str) -> RunError:
 def run_from_row(row: sa.Row[Any]) -> Run:
     values = dict(row._mapping)
     owner = Owner(host=values.pop("owner_host"), pid=values.pop("owner_pid"), started=values.pop("owner_started"))
-    return Run(owner=owner, **values)
+    return Run(owner=owner, **values | {"parameters": values["parameters"] or {}})
 
 
 def _died(run: Run) -> Problem:

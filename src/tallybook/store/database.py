@@ -20,6 +20,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.util import LRUCache
 
 from tallybook.errors import RunError, StoreError
+from tallybook.exit_codes import BUSY, UNAVAILABLE
 from tallybook.model.state import canonical_json
 from tallybook.secrets import HIDDEN, hide_secrets, names_secret, read_secret
 from tallybook.store.sqlite import RESTORE, reading_engine, writing_engine
@@ -56,6 +57,8 @@ class Database:
         self._looks = look
         self.workspace_id = ""
         """The workspace whose state is read and written; set when the store is opened for one."""
+        self.environment: str | None = None
+        """The environment of that workspace; None for the workspace without one."""
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self._engine = _sqlite_engine(url, look=look) if self.is_sqlite else _postgresql_engine(url)
         self._writer = self._engine.execution_options(tallybook_writes=True)
@@ -96,9 +99,11 @@ class Database:
         except IntegrityError:
             raise
         except DBAPIError as error:
-            reason = without_secrets(str(error.orig).strip(), self.url)
+            reason = without_secrets(" ".join(str(error.orig).split()), self.url)
             if not self.is_sqlite and (error.connection_invalidated or error.statement is None):
-                raise StoreError(f"the metadata store {self} cannot be reached: {reason}", _UNREACHED) from None
+                raise StoreError(
+                    f"the metadata store {self} cannot be reached: {reason}", _UNREACHED, exit=UNAVAILABLE
+                ) from None
             raise self._explained(reason) from None
         except sqlite3.Error as error:
             raise self._explained(str(error)) from None
@@ -110,6 +115,7 @@ class Database:
             return StoreError(
                 f"the metadata store {self} cannot be written: the disk it is on is full",
                 "free some space there and try again; everything recorded so far is kept",
+                exit=UNAVAILABLE,
             )
         if _UNREADABLE in reason and self._looks:
             return StoreError(f"the metadata store {self} cannot be read: {reason}")
@@ -122,6 +128,7 @@ class Database:
             return StoreError(
                 f"the metadata store {self} is locked by another process",
                 "try again when that process has ended; everything recorded so far is kept",
+                exit=BUSY,
             )
         if any(sign in reason for sign in _DAMAGED):
             return StoreError(f"the metadata store {self} is damaged: {reason}", RESTORE)

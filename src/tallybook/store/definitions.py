@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from tallybook.model.state import Definition, Json, Kind, Registration
 from tallybook.project.recorded import content_hash, without_version
 from tallybook.store.database import Database, now
-from tallybook.store.tables import DEFINITIONS, REGISTRATIONS
+from tallybook.store.tables import DEFINITIONS, REGISTRATIONS, RUNS
 
 _FROM_FILES = ~sa.exists().where(
     DEFINITIONS.c.kind == "dataset",
@@ -140,8 +140,10 @@ def _definition(row: sa.Row[Any]) -> Definition:
 
 
 def _registrations(workspace_id: str) -> sa.Select[Any]:
+    """With what the run says of each: its project and period."""
     columns = [column for column in REGISTRATIONS.c if column is not REGISTRATIONS.c.workspace_id]
-    return sa.select(*columns).where(REGISTRATIONS.c.workspace_id == workspace_id)
+    query = sa.select(*columns, *RUNS.c["project_id", "calendar_id", "period"]).join_from(REGISTRATIONS, RUNS)
+    return query.where(REGISTRATIONS.c.workspace_id == workspace_id)
 
 
 def registration_of(

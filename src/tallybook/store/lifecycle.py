@@ -14,12 +14,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from tallybook.errors import StoreError, fail
+from tallybook.model.nested_period import NestedPeriod
 from tallybook.model.period import PeriodStatus
 from tallybook.model.run import Run
 from tallybook.model.state import Conflict, Json, ProjectState, ProjectStatus
 from tallybook.project.lifecycle import PERIOD_MOVES, PROJECT_MOVES, UNPINNED, check_move, check_project_runs
 from tallybook.project.recorded import Changes, Recorded
-from tallybook.store.active import ActiveRuns, refuse_while_active
+from tallybook.store.active import IS_ACTIVE, ActiveRuns, refuse_while_active
+from tallybook.store.changes import StateChanges, add_change
 from tallybook.store.database import now
 from tallybook.store.definitions import DefinitionVersions, insert_version
 from tallybook.store.tables import DEFINITIONS, PERIODS, PROJECTS, RUNS
@@ -28,7 +30,7 @@ _UNPINNED: dict[str, Any] = {**UNPINNED, "conflicts": None}
 _COLUMNS = [column for column in PROJECTS.c if column is not PROJECTS.c.workspace_id]
 
 
-class Projects(DefinitionVersions, ActiveRuns):
+class Projects(DefinitionVersions, ActiveRuns, StateChanges):
     """Reads and changes states of projects. `PROJECT_MOVES` says which changes are allowed."""
 
     def project_state(self, project_id: str) -> ProjectState | None:
@@ -45,24 +47,30 @@ class Projects(DefinitionVersions, ActiveRuns):
         rows = connection.execute(_projects(self.workspace_id).order_by(PROJECTS.c.project_id))
         return tuple(_project_state(row) for row in rows)
 
-    def activate(self, project_id: str, version: int, input_dataset_version: int) -> ProjectState:
-        """Activates the version that was validated, pinned to the input version it was validated with."""
+    def activate(
+        self, project_id: str, version: int, input_dataset_version: int, reason: str | None = None
+    ) -> ProjectState:
+        """Activates the version that was validated, pinned to the input version it was validated with. Records who
+        did it, and why."""
         with self._write() as connection:
             state = known_project(connection, self.workspace_id, project_id)
             check_version(state, version)
             _check_dataset(connection, self.workspace_id, project_id, version, input_dataset_version)
+            add_change(connection, self.workspace_id, "active", reason, project_id=project_id, version=version)
             return _move(
                 connection,
                 self.workspace_id,
                 state,
                 "active",
+                active_version=version,
                 input_dataset_version=input_dataset_version,
                 reviewed_dataset_version=input_dataset_version,
                 conflicts=None,
             )
 
-    def deactivate(self, project_id: str) -> ProjectState:
-        """Takes a project out of use and removes its pin. Refused while a run of it is active."""
+    def deactivate(self, project_id: str, reason: str | None = None) -> ProjectState:
+        """Takes a project out of use and removes its pin. Refused while a run of it is active. Records who did it, and
+        why."""
         self.fail_dead_runs()
         with self._write() as connection:
             moved = _move(
@@ -74,6 +82,8 @@ class Projects(DefinitionVersions, ActiveRuns):
             )
             what = f"project '{project_id}' cannot be deactivated"
             refuse_while_active(connection, self.workspace_id, what, RUNS.c.project_id == project_id)
+            of = {"project_id": project_id, "version": moved.version}
+            add_change(connection, self.workspace_id, "inactive", reason, **of)
             return moved
 
     def redraft(self, project_id: str) -> ProjectState:
@@ -87,7 +97,7 @@ class Projects(DefinitionVersions, ActiveRuns):
                 **_UNPINNED,
             )
 
-    def stay_pinned(self, project_id: str) -> ProjectState:
+    def stay_pinned(self, project_id: str, reason: str | None = None) -> ProjectState:
         """Settles a conflict by staying on the pinned version of the input dataset."""
         with self._write() as connection:
             state = known_project(connection, self.workspace_id, project_id)
@@ -102,6 +112,8 @@ class Projects(DefinitionVersions, ActiveRuns):
                     "name a dataset_version in the operations that use it",
                 )
             reviewed = max(conflict.to_version for conflict in state.conflicts)
+            of = {"project_id": project_id, "version": state.version}
+            add_change(connection, self.workspace_id, "active", reason, **of)
             return _move(
                 connection, self.workspace_id, state, "active", reviewed_dataset_version=reviewed, conflicts=None
             )
@@ -143,7 +155,7 @@ def known_project(connection: sa.Connection, workspace_id: str, project_id: str)
 def check_project_as_begun(connection: sa.Connection, run: Run) -> None:
     """Refuses a run whose project no longer has the status it had when the run began."""
     state = known_project(connection, run.workspace_id, run.project_id)
-    check_project_runs(run.project_id, state.status, state.conflicts)
+    check_project_runs(state, draft=True)
     if state.status != run.project_status:
         raise fail(
             "ProjectNotRunnable",
@@ -208,57 +220,55 @@ def _check_dataset(
         )
 
 
-class Periods(ActiveRuns):
+class Periods(ActiveRuns, StateChanges):
     """Records changes of status only. Any other period has the status that its calendar gives it."""
 
-    def period_status(self, calendar_id: str, identifier: str, initial: PeriodStatus = "open") -> PeriodStatus:
-        """Returns the status of a period; `initial` is the one that its calendar gives it."""
-        with self._read() as connection:
-            return period_status(connection, self.workspace_id, calendar_id, identifier, initial)
+    def period_status(self, calendar_id: str, identifier: str, nested: NestedPeriod | None = None) -> PeriodStatus:
+        """Returns the status of a period; with `nested`, that of the periods around it counts too."""
+        changed = self.period_statuses(calendar_id)
+        return changed.get(identifier, "open") if nested is None else nested.status(changed)
 
     def period_statuses(self, calendar_id: str) -> dict[str, PeriodStatus]:
-        """Returns the status of each period of a calendar that was closed or locked."""
-        query = sa.select(PERIODS.c.identifier, PERIODS.c.status).where(
-            PERIODS.c.workspace_id == self.workspace_id, PERIODS.c.calendar_id == calendar_id
-        )
+        """Returns the status of each period of a calendar that was closed or locked itself."""
         with self._read() as connection:
-            return {row.identifier: row.status for row in connection.execute(query.order_by(PERIODS.c.identifier))}
+            return changed_statuses(connection, self.workspace_id, calendar_id)
 
     def set_period_status(
-        self, calendar_id: str, identifier: str, status: PeriodStatus, initial: PeriodStatus = "open"
+        self,
+        calendar_id: str,
+        identifier: str,
+        status: PeriodStatus,
+        nested: NestedPeriod | None = None,
+        reason: str | None = None,
     ) -> PeriodStatus:
-        """Closes or locks a period, for good. Refused while a run of the period is active."""
+        """Closes or locks a period, for good. Refused while a run of the period is active. With `nested` the status of
+        the periods around it counts, and runs of all periods around and inside it. Records who did it, and why."""
         self.fail_dead_runs()
         with self._write() as connection:
-            old = period_status(connection, self.workspace_id, calendar_id, identifier, initial)
+            changed = changed_statuses(connection, self.workspace_id, calendar_id)
+            old = changed.get(identifier, "open") if nested is None else nested.status(changed)
             check_move(f"period {identifier}", PERIOD_MOVES, old, status)
-            of_period = (RUNS.c.calendar_id == calendar_id, RUNS.c.period == identifier)
-            refuse_while_active(
-                connection, self.workspace_id, f"period {identifier} cannot become {status}", *of_period
-            )
+            on_calendar = (RUNS.c.workspace_id == self.workspace_id, RUNS.c.calendar_id == calendar_id)
+            active = connection.execute(sa.select(RUNS.c.period).where(*on_calendar, IS_ACTIVE)).scalars()
+            related = [name for name in active if name == identifier or (nested and nested.is_related(name))]
+            what = f"period {identifier} cannot become {status}"
+            refuse_while_active(connection, self.workspace_id, what, *on_calendar, RUNS.c.period.in_(related))
             values = {"status": status, "changed_at": now()}
             key = {"workspace_id": self.workspace_id, "calendar_id": calendar_id, "identifier": identifier}
             change = sa.update(PERIODS).filter_by(**key)
             if connection.execute(change.values(values)).rowcount == 0:
                 connection.execute(sa.insert(PERIODS).values(**key, **values))
+            of = {"calendar_id": calendar_id, "period": identifier}
+            add_change(connection, self.workspace_id, status, reason, **of)
             return status
 
 
-def period_status(
-    connection: sa.Connection, workspace_id: str, calendar_id: str, identifier: str, initial: PeriodStatus
-) -> PeriodStatus:
-    """Returns the status of a period, in an open transaction."""
-    return changed_status(connection, workspace_id, calendar_id, identifier) or initial
-
-
-def changed_status(
-    connection: sa.Connection, workspace_id: str, calendar_id: str, identifier: str
-) -> PeriodStatus | None:
-    """Returns the status that was set for a period; None if none was."""
-    key = {"workspace_id": workspace_id, "calendar_id": calendar_id, "identifier": identifier}
-    query = sa.select(PERIODS.c.status).filter_by(**key)
-    status: PeriodStatus | None = connection.execute(query).scalar()
-    return status
+def changed_statuses(connection: sa.Connection, workspace_id: str, calendar_id: str) -> dict[str, PeriodStatus]:
+    """Returns the status of each period of a calendar that was closed or locked itself, in an open transaction."""
+    query = sa.select(PERIODS.c.identifier, PERIODS.c.status).filter_by(
+        workspace_id=workspace_id, calendar_id=calendar_id
+    )
+    return {row.identifier: row.status for row in connection.execute(query.order_by(PERIODS.c.identifier))}
 
 
 class ChangeStore(Projects):

@@ -5,20 +5,21 @@ Directly before each publish, commit and registration it checks that the run may
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
 
 from tallybook.errors import RunError, StoreError, fail
-from tallybook.model.run import OperationResult, OutputResult, Run
+from tallybook.model.run import CheckResult, OperationResult, OutputResult, Run
 from tallybook.model.state import Json, Registration
 from tallybook.project.lifecycle import check_period_runs
 from tallybook.store.active import get_run, owned_run
 from tallybook.store.database import Database, now
 from tallybook.store.definitions import add_version, registration_of
-from tallybook.store.lifecycle import changed_status, check_project_as_begun
-from tallybook.store.tables import OPERATION_RESULTS, OUTPUT_RESULTS, REGISTRATIONS, RUNS, WORKSPACES
+from tallybook.store.lifecycle import changed_statuses, check_project_as_begun
+from tallybook.store.tables import CHECK_RESULTS, OPERATION_RESULTS, OUTPUT_RESULTS, REGISTRATIONS, RUNS, WORKSPACES
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class LaterWrite:
     run_id: str
     seq: int
     workspace: str | None
-    """The name of the workspace if it is not the one the store is opened for."""
+    """The name of the workspace, with its environment, if it is not the one the store is opened for."""
 
 
 class Results(Database):
@@ -42,6 +43,12 @@ class Results(Database):
                 _put(connection, OPERATION_RESULTS, run, result.seq, result.model_dump())
             change = sa.update(RUNS).where(RUNS.c.id == run.id)
             connection.execute(change.values(last_completed_operation=results[-1].seq))
+
+    def record_check(self, run: Run, result: CheckResult) -> None:
+        """Records what a check found, whether it passed or not."""
+        with self._write() as connection:
+            _running(connection, run)
+            _put(connection, CHECK_RESULTS, run, result.seq, result.model_dump(mode="json"))
 
     def record_output(self, run: Run, result: OutputResult) -> None:
         """Records what is known of an output so far. A committed output stays committed."""
@@ -73,7 +80,8 @@ class Results(Database):
                 "created_at": now(),
             }
             connection.execute(sa.insert(REGISTRATIONS).values(workspace_id=self.workspace_id, **values))
-            return Registration.model_validate(values)
+            of_run = {"project_id": run.project_id, "calendar_id": run.calendar_id, "period": run.period}
+            return Registration.model_validate(values | of_run)
 
     def check_may_write(self, run: Run) -> None:
         """Raises RunError unless the caller still owns the run, and its period and project still allow it to write."""
@@ -86,10 +94,26 @@ class Results(Database):
             rows = connection.execute(_of_run(OPERATION_RESULTS, run_id))
             return tuple(OperationResult.model_validate(_values(row)) for row in rows)
 
+    def check_results(self, run_id: str) -> tuple[CheckResult, ...]:
+        """Returns the results of a run, ordered by seq."""
+        with self._read() as connection:
+            rows = connection.execute(_of_run(CHECK_RESULTS, run_id))
+            return tuple(CheckResult.model_validate(_values(row), strict=False) for row in rows)
+
     def output_results(self, run_id: str) -> tuple[OutputResult, ...]:
         """Returns the results of a run, ordered by seq."""
         with self._read() as connection:
             return tuple(_output_result(row) for row in connection.execute(_of_run(OUTPUT_RESULTS, run_id)))
+
+    def rows_written(self, run_ids: Collection[str]) -> dict[str, int]:
+        """Returns how many rows the outputs of each run wrote, by its id; a run that has finished no output is left
+        out."""
+        query = sa.select(OUTPUT_RESULTS.c.run_id, sa.func.sum(OUTPUT_RESULTS.c.rows_written))
+        query = query.where(OUTPUT_RESULTS.c.committed, OUTPUT_RESULTS.c.run_id.in_(run_ids))
+        with self._read() as connection:
+            return {
+                run_id: int(rows or 0) for run_id, rows in connection.execute(query.group_by(OUTPUT_RESULTS.c.run_id))
+            }
 
     def written_later(self, run: Run, output: OutputResult) -> LaterWrite | None:
         """Returns the last output that this run or another one wrote to the same location after an output of a finished
@@ -98,7 +122,7 @@ class Results(Database):
         unfinished = RUNS.c.finished_at.is_(None)
         other_run = sa.and_(RUNS.c.id != run.id, sa.or_(unfinished, RUNS.c.finished_at >= run.finished_at))
         query = (
-            sa.select(RUNS.c.id, RUNS.c.workspace_id, OUTPUT_RESULTS.c.seq, WORKSPACES.c.name)
+            sa.select(RUNS.c.id, RUNS.c.workspace_id, OUTPUT_RESULTS.c.seq, *WORKSPACES.c["name", "environment"])
             .join_from(OUTPUT_RESULTS, RUNS)
             .join(WORKSPACES, WORKSPACES.c.id == RUNS.c.workspace_id)
             .where(OUTPUT_RESULTS.c.location == output.location, OUTPUT_RESULTS.c.committed, same_run | other_run)
@@ -108,7 +132,8 @@ class Results(Database):
             row = connection.execute(query.limit(1)).first()
         if row is None:
             return None
-        return LaterWrite(row.id, row.seq, None if row.workspace_id == self.workspace_id else row.name)
+        name = row.name if row.environment is None else f"{row.name} ({row.environment})"
+        return LaterWrite(row.id, row.seq, None if row.workspace_id == self.workspace_id else name)
 
 
 def _running(connection: sa.Connection, run: Run) -> None:
@@ -135,7 +160,8 @@ def _output(connection: sa.Connection, run_id: str, seq: int) -> OutputResult | 
 
 def _output_result(row: sa.Row[Any]) -> OutputResult:
     values = _values(row)
-    return OutputResult.model_validate(values | {"columns_written": tuple(values["columns_written"])})
+    lists = {name: tuple(values[name] or ()) for name in ("columns_written", "periods_replaced")}
+    return OutputResult.model_validate(values | lists)
 
 
 def _values(row: sa.Row[Any]) -> dict[str, Any]:
@@ -151,9 +177,9 @@ def _check_may_write(connection: sa.Connection, run: Run) -> None:
     if not current.is_active:
         raise _superseded(run, f"it is recorded as {current.status}")
     try:
-        changed = changed_status(connection, run.workspace_id, run.calendar_id, run.period)
-        if changed is not None:
-            check_period_runs(run.period, changed, current.reopen_reason)
+        changed = changed_statuses(connection, run.workspace_id, run.calendar_id)
+        if run.period in changed:
+            check_period_runs(run.period, changed[run.period], current.reopen_reason)
         check_project_as_begun(connection, run)
     except RunError as error:
         problem = error.problem

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -11,10 +13,10 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from tallybook.errors import Problem, RunError, StoreError, fail
-from tallybook.model.period import PeriodStatus
+from tallybook.model.nested_period import NestedPeriod
 from tallybook.model.run import ACTIVE_RUN_STATUSES, Owner, Run, RunEvent, RunStatus, Snapshot
 from tallybook.model.state import canonical_json
-from tallybook.project.lifecycle import check_period_runs, check_project_runs
+from tallybook.project.lifecycle import check_open, check_project_runs
 from tallybook.store.active import (
     ActiveRuns,
     add_event,
@@ -27,8 +29,9 @@ from tallybook.store.active import (
     run_from_row,
     run_not_found,
 )
+from tallybook.store.changes import current_user
 from tallybook.store.database import now
-from tallybook.store.lifecycle import check_project_as_begun, check_version, known_project, period_status
+from tallybook.store.lifecycle import changed_statuses, check_project_as_begun, check_version, known_project
 from tallybook.store.tables import ID_CLOCK, RUN_EVENTS, RUNS, SNAPSHOTS
 
 
@@ -44,22 +47,25 @@ class Runs(ActiveRuns):
         *,
         calendar_id: str,
         as_of: date,
+        parameters: Mapping[str, str] = MappingProxyType({}),
         run_timestamp: datetime | None = None,
         sandbox: bool = False,
         reopen_reason: str | None = None,
-        initial_period_status: PeriodStatus = "open",
+        reason: str | None = None,
+        nested: NestedPeriod | None = None,
         owner: Owner | None = None,
     ) -> Run:
         """Creates a queued run. Refused if the project or period may not run, or another run of both is active. A draft
-        always runs in the sandbox. `run_timestamp` is by default the time of creation."""
+        always runs in the sandbox; with `sandbox` any project does. `run_timestamp` is by default the time of
+        creation. With `nested` the periods around and inside the period must be open too."""
         self.fail_dead_runs()
         try:
             with self._write() as connection:
                 state = known_project(connection, self.workspace_id, project_id)
                 check_version(state, project_version)
-                check_project_runs(project_id, state.status, state.conflicts)
-                status = period_status(connection, self.workspace_id, calendar_id, period, initial_period_status)
-                check_period_runs(period, status, reopen_reason)
+                check_project_runs(state, draft=sandbox)
+                changed = changed_statuses(connection, self.workspace_id, calendar_id)
+                status = check_open(period, nested, changed, reopen_reason)
                 epoch_ms = _next_epoch_ms(connection)
                 values = self._owned_by(connection, owner) | {
                     "id": _uuid7(epoch_ms),
@@ -75,8 +81,12 @@ class Runs(ActiveRuns):
                     "claim": epoch_ms,
                     "run_timestamp": run_timestamp or _utc(epoch_ms),
                     "as_of": as_of,
+                    "parameters": dict(parameters),
+                    "environment": self.environment,
                     "sandbox": sandbox or state.status == "draft",
                     "reopen_reason": reopen_reason if status == "closed" else None,
+                    "started_by": current_user(),
+                    "reason": (reason or "").strip() or None,
                     "created_at": now(),
                 }
                 run = run_from_row(connection.execute(sa.insert(RUNS).values(values).returning(RUNS)).one())
@@ -125,7 +135,7 @@ class Runs(ActiveRuns):
         run_id: str,
         *,
         reopen_reason: str | None = None,
-        initial_period_status: PeriodStatus = "open",
+        nested: NestedPeriod | None = None,
         owner: Owner | None = None,
     ) -> Run:
         """Changes a failed or cancelled run to running in this process: same id, same snapshot, next attempt."""
@@ -134,11 +144,8 @@ class Runs(ActiveRuns):
         try:
             with self._write() as connection:
                 _check_retry(connection, run)
-                status = period_status(
-                    connection, self.workspace_id, run.calendar_id, run.period, initial_period_status
-                )
                 reason = reopen_reason or run.reopen_reason
-                check_period_runs(run.period, status, reason)
+                check_open(run.period, nested, changed_statuses(connection, self.workspace_id, run.calendar_id), reason)
                 return move_run(
                     connection,
                     run,

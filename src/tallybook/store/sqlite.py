@@ -141,7 +141,7 @@ def new_file(file: Path) -> Iterator[Path]:
         make_private_folder(file.parent)
         draft = make_private_file(file.with_name(f".{file.name}.{uuid4().hex}"))
     except OSError as error:
-        raise StoreError(f"the metadata store {file} cannot be made: {error.strerror}") from error
+        raise StoreError(f"the metadata store {file} cannot be created: {error.strerror}") from error
     try:
         yield draft
         with suppress(FileExistsError):

@@ -16,16 +16,18 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL
 
 from tallybook.errors import StoreError
+from tallybook.store.batches import Batches
 from tallybook.store.database import Database
 from tallybook.store.lifecycle import ChangeStore, Periods
 from tallybook.store.results import Results
+from tallybook.store.retention import Retention
 from tallybook.store.runs import Runs
 from tallybook.store.sqlite import RESTORE, new_file, refuse_damaged
 from tallybook.store.workspaces import ONLY_WORKSPACE, WorkspaceRef, Workspaces
 
 _Answer = TypeVar("_Answer")
 
-REVISIONS = ("0001", "0002", "0003", "0004")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
 """All revisions, oldest first; a test compares them with the scripts."""
 VERSION_TABLE = "tallybook_version"
 
@@ -63,7 +65,7 @@ class Schema(Database):
 
     def _not_current(self, revision: str | None) -> StoreError:
         if revision is not None:
-            state = "was made by an older version of tallybook"
+            state = "was created by an older version of tallybook"
         else:
             state = "is an SQLite database without the tables of a store" if self.is_sqlite else "has no tables yet"
         restore = f"; if it was a store before, {RESTORE}" if self.is_sqlite and revision is None else ""
@@ -110,7 +112,7 @@ class Schema(Database):
         revision = connection.execute(sa.text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
         if revision is not None and revision not in REVISIONS:
             raise StoreError(
-                f"the metadata store {self} was made by a newer version of tallybook (its tables are at {revision}, "
+                f"the metadata store {self} was created by a newer version of tallybook (its tables are at {revision}, "
                 f"this version knows up to {REVISIONS[-1]})",
                 "upgrade tallybook, or use another store",
             )
@@ -133,7 +135,7 @@ class Schema(Database):
                     raw.close()
 
 
-class Store(Schema, Workspaces, ChangeStore, Periods, Runs, Results):
+class Store(Schema, Workspaces, ChangeStore, Periods, Runs, Results, Retention, Batches):
     """Versions of definitions, the state of projects and periods, and all runs, of one workspace.
 
     Commands that write use `Store.open(url)`: it checks the tables, and records runs as failed whose process has died.
@@ -144,19 +146,41 @@ class Store(Schema, Workspaces, ChangeStore, Periods, Runs, Results):
     def look(cls, url: URL, workspace: WorkspaceRef = ONLY_WORKSPACE) -> Store | None:
         """Opens a store to read it. Nothing is made or changed, so it may be read-only. Returns None if the SQLite file
         does not exist, or the store has no such workspace."""
+        store = cls._existing(url)
+        if store is None or store._closed_on_error(lambda: store.enter_to_look(workspace)):
+            return store
+        store.close()
+        return None
+
+    @classmethod
+    def environment_of(cls, url: URL, workspace: WorkspaceRef, run_id: str) -> str | None:
+        """Returns the environment of a run of the workspace, whichever it is; that of `workspace` if there is no such
+        run."""
+        store = cls._existing(url)
+        if store is None:
+            return workspace.environment
+        with store:
+            return store.run_environment(workspace, run_id)
+
+    @classmethod
+    def id_from(cls, url: URL, workspace: WorkspaceRef, beginning: str) -> str:
+        """Returns the id of the run or batch of the workspace that begins with the text; the text itself if there is
+        none. Raises RunNotFound if there are several."""
+        store = cls._existing(url)
+        if store is None:
+            return beginning
+        with store:
+            return store.full_id(workspace, beginning)
+
+    @classmethod
+    def _existing(cls, url: URL) -> Store | None:
+        """Opens a store to read it; None if its SQLite file does not exist."""
         if url.get_backend_name() == "sqlite" and not Path(str(url.database)).exists():
             refuse_damaged(Path(str(url.database)))
             return None
         store = cls(url, look=True)
-
-        def check() -> bool:
-            store.check_current()
-            return store.enter_to_look(workspace)
-
-        if store._closed_on_error(check):
-            return store
-        store.close()
-        return None
+        store._closed_on_error(store.check_current)
+        return store
 
     @classmethod
     def open(cls, url: URL, workspace: WorkspaceRef = ONLY_WORKSPACE) -> Store:

@@ -37,10 +37,12 @@ WORKSPACES = sa.Table(
     sa.Column("id", sa.String(36), primary_key=True),
     sa.Column("name", sa.Text),
     sa.Column("name_key", sa.Text, unique=True),
+    sa.Column("environment", sa.Text),
     sa.Column("contents", _JSON),
     sa.Column("created_at", UtcDateTime, nullable=False),
 )
-"""`name_key` is the name as names are compared, `contents` what the files defined when the workspace was added. A
+"""Each environment of a workspace is a row of its own, with states, versions and runs of its own. `name_key` is the
+name and environment as they are compared, `contents` what the files defined when the workspace was added. A
 workspace without a name holds the rows of a store from before it knew workspaces, until a workspace takes them."""
 
 
@@ -81,6 +83,7 @@ PROJECTS = sa.Table(
     sa.Column("input_dataset_version", sa.Integer),
     sa.Column("reviewed_dataset_version", sa.Integer),
     sa.Column("conflicts", _JSON),
+    sa.Column("active_version", sa.Integer),
     sa.Column("changed_at", UtcDateTime, nullable=False),
 )
 
@@ -93,6 +96,22 @@ PERIODS = sa.Table(
     sa.Column("status", sa.String(20), nullable=False),
     sa.Column("changed_at", UtcDateTime, nullable=False),
 )
+
+STATE_CHANGES = sa.Table(
+    "state_changes",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("workspace_id", sa.ForeignKey("workspaces.id"), nullable=False),
+    sa.Column("project_id", sa.Text),
+    sa.Column("calendar_id", sa.Text),
+    sa.Column("period", sa.Text),
+    sa.Column("status", sa.String(20), nullable=False),
+    sa.Column("version", sa.Integer),
+    sa.Column("at", UtcDateTime, nullable=False),
+    sa.Column("changed_by", sa.Text),
+    sa.Column("reason", sa.Text),
+)
+"""Who changed the state of a project or a period, when and why."""
 
 ID_CLOCK = sa.Table(
     "id_clock",
@@ -118,8 +137,12 @@ RUNS = sa.Table(
     sa.Column("claim", sa.BigInteger, nullable=False),
     sa.Column("run_timestamp", UtcDateTime, nullable=False),
     sa.Column("as_of", sa.Date, nullable=False),
+    sa.Column("parameters", _JSON),
+    sa.Column("environment", sa.Text),
     sa.Column("sandbox", sa.Boolean, nullable=False),
     sa.Column("reopen_reason", sa.Text),
+    sa.Column("started_by", sa.Text),
+    sa.Column("reason", sa.Text),
     sa.Column("problem", _JSON),
     sa.Column("last_completed_operation", sa.Integer),
     sa.Column("owner_host", sa.Text, nullable=False),
@@ -174,6 +197,20 @@ OPERATION_RESULTS = sa.Table(
     sa.Column("duration_ms", sa.BigInteger),
 )
 
+CHECK_RESULTS = sa.Table(
+    "check_results",
+    metadata,
+    sa.Column("run_id", sa.ForeignKey("runs.id"), primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("condition", sa.Text, nullable=False),
+    sa.Column("unit", sa.String(20), nullable=False),
+    sa.Column("tested", sa.BigInteger, nullable=False),
+    sa.Column("failed", sa.BigInteger, nullable=False),
+    sa.Column("on_failure", sa.String(20), nullable=False),
+    sa.Column("examples", _JSON, nullable=False),
+)
+
 OUTPUT_RESULTS = sa.Table(
     "output_results",
     metadata,
@@ -186,6 +223,7 @@ OUTPUT_RESULTS = sa.Table(
     sa.Column("dataset_version", sa.Integer),
     sa.Column("write_duration_ms", sa.BigInteger),
     sa.Column("delta_version", sa.BigInteger),
+    sa.Column("periods_replaced", _JSON),
     sa.Column("committed", sa.Boolean, nullable=False),
 )
 
@@ -200,4 +238,27 @@ REGISTRATIONS = sa.Table(
     sa.Column("reads", _JSON, nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.UniqueConstraint("run_id", "seq", name="one_registration_per_output"),
+)
+
+BATCHES = sa.Table(
+    "batches",
+    metadata,
+    sa.Column("id", sa.String(36), primary_key=True),
+    sa.Column("workspace_id", sa.ForeignKey("workspaces.id"), nullable=False),
+    sa.Column("options", _JSON, nullable=False),
+    sa.Column("owner", _JSON, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
+"""Many runs that one command asked for."""
+
+BATCH_ITEMS = sa.Table(
+    "batch_items",
+    metadata,
+    sa.Column("batch_id", sa.ForeignKey("batches.id"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("project_id", sa.Text, nullable=False),
+    sa.Column("period", sa.Text, nullable=False),
+    sa.Column("run_id", sa.ForeignKey("runs.id")),
+    sa.Column("status", sa.String(20), nullable=False),
+    sa.Column("reason", sa.Text),
 )

@@ -62,39 +62,78 @@ def _join(**facts: object) -> Body:
     return body
 
 
+def _check(condition: str, **arguments: object) -> Body:
+    return {"type": "check", "arguments": {"assert": condition, **arguments}}
+
+
+def _parameter(condition: str) -> Defect:
+    """A condition over a project with the parameter `limit`, which is an integer."""
+
+    def defect(_random: Random, project: Body, _datasets: list[Body]) -> Body:
+        project["parameters"] = {**project.get("parameters", {}), "limit": {"type": "integer", "default": "5"}}
+        return {"type": "delete", "selector": condition}
+
+    return defect
+
+
+def _any(*defects: Defect) -> Defect:
+    return lambda random, project, datasets: random.choice(defects)(random, project, datasets)
+
+
 DEFECTS: dict[str, Defect] = {
-    "ColumnNotFound": _one_of(
-        _update(("fresh", "n + missing")),
-        _update(("fresh", "nowhere.k")),
-        _update(("fresh", "look.missing")),
-        {"type": "delete", "selector": "missing IS NULL"},
-        _aggregate("SUM(missing)"),
-        _aggregate("COUNT(*)", ("missing",)),
-        _aggregate("COUNT(*)", ("look.lk",)),
-        _join(on="k = jx.missing"),
+    "ColumnNotFound": _any(
+        _one_of(
+            _update(("fresh", "n + missing")),
+            _update(("fresh", "nowhere.k")),
+            _update(("fresh", "look.missing")),
+            {"type": "delete", "selector": "missing IS NULL"},
+            _aggregate("SUM(missing)"),
+            _aggregate("COUNT(*)", ("missing",)),
+            _aggregate("COUNT(*)", ("look.lk",)),
+            _join(on="k = jx.missing"),
+            _join(selector="n > 0"),
+            _join(selector="rows.k = jx.rk"),
+            _check("missing > 0"),
+            _check("COUNT(*) > 0", group_by=["missing"]),
+        ),
+        _parameter("n > params.limt"),
     ),
-    "TypeMismatch": _one_of(
-        _update(("fresh", 'n + "1"')),
-        _update(("fresh", "NULL")),
-        _update(("n", "1.5")),
-        _update(("k", "n")),
-        _update(("fresh", "IF(n, 1, 2)")),
-        _update(("fresh", 'COALESCE(n, "none")')),
-        _update(("fresh", "TODAY() - TODAY()")),
-        _update(("fresh", "n = k")),
-        _aggregate("SUM(k)"),
+    "TypeMismatch": _any(
+        _parameter("k = params.limit"),
+        _one_of(
+            _update(("fresh", 'n + "1"')),
+            _update(("fresh", "NULL")),
+            _update(("n", "1.5")),
+            _update(("k", "n")),
+            _update(("fresh", "IF(n, 1, 2)")),
+            _update(("fresh", 'COALESCE(n, "none")')),
+            _update(("fresh", "TODAY() - TODAY()")),
+            _update(("fresh", "n = k")),
+            _aggregate("SUM(k)"),
+            _check('n + "1" > 0'),
+        ),
     ),
     "UnknownSelector": _one_of(
         {"type": "delete", "selector": "{{MISSING}}"}, _update(("fresh", "1"), selector="n = 1 OR {{missing}}")
     ),
     "SelectorCycle": _cycle,
-    "UnknownFunction": _one_of(_update(("fresh", "VLOOKUP(n)")), {"type": "delete", "selector": "ISBLANK(k)"}),
+    "UnknownFunction": _one_of(_update(("fresh", "VLOOKUP(n)")), {"type": "delete", "selector": "ISTEXT(k)"}),
     "AggregateMisplaced": _one_of(_update(("fresh", "SUM(n)")), {"type": "delete", "selector": "COUNT(*) > 1"}),
     "InvalidAggregation": _one_of(
-        _aggregate("n + 1"), _aggregate("MEDIAN(n)"), _aggregate("SUM(MAX_AGG(n))"), _aggregate("SUM(n) + n")
+        _aggregate("n + 1"),
+        _aggregate("MODE(n)"),
+        _aggregate("SUM(MAX_AGG(n))"),
+        _aggregate("SUM(n) + n"),
+        _check("n > AVG(n)"),
+        _check("n > 0", group_by=["k"]),
+        _check("SUM(MAX_AGG(n)) > 0"),
     ),
     "InvalidSelector": _one_of(
-        {"type": "delete", "selector": "n"}, {"type": "delete", "selector": " "}, _join(on="CONCAT(k, jx.rk)")
+        {"type": "delete", "selector": "n"},
+        {"type": "delete", "selector": " "},
+        _join(on="CONCAT(k, jx.rk)"),
+        _check("n"),
+        _check("SUM(n)"),
     ),
     "EmptyAssignments": _one_of(_update()),
     "EmptyGroupBy": _one_of(_aggregate("COUNT(*)", ())),
@@ -110,6 +149,12 @@ DEFECTS: dict[str, Defect] = {
         {"type": "append", "selector": "n = 1", "arguments": {"source": {"dataset_id": "extra"}}},
         _output(columns=["k"], exclude_columns=["n"]),
         {"type": "update", "arguments": {}},
+        _join(period="piror"),
+        _join(period={"offset": "two"}),
+        {
+            "type": "append",
+            "arguments": {"source": {"dataset_id": "extra", "selector": "TRUE"}, "source_selector": "TRUE"},
+        },
         {"type": "upsert", "arguments": {}},
     ),
     "DatasetNotFound": _one_of(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from .cells import PATTERNS, TEXTS, many_literals, quoted
+from .patterns import DATE_FORMS, NUMBER_FORMS, REGEXES, WRITTEN_DATES
 
 ORDERED = ("integer", "decimal", "string", "date", "timestamp")
 KINDS = (*ORDERED, "boolean")
@@ -142,17 +143,27 @@ def _quotient(w: Writer, d: int) -> str:
     return f"({w.number(d)} / {w.number(d)})"
 
 
+ROUNDINGS = ("ROUND", "ROUND", "ROUND", "ROUND_HALF_EVEN", "ROUNDUP", "ROUNDDOWN", "TRUNC")
+
+
 def _round(w: Writer, d: int) -> str:
     """Often of a half, which is where roundings differ."""
+    name = w.random.choice(ROUNDINGS)
     if w.random.random() < 0.5:
-        return f"ROUND({w.leaf('integer')} / {w.random.choice(('20', '200', '8'))}, {w.random.choice('12')})"
-    return f"ROUND({w.of('decimal', d)}, {w.random.choice(('1', '2', '3', '6'))})"
+        return f"{name}({w.leaf('integer')} / {w.random.choice(('20', '200', '8'))}, {w.random.choice('12')})"
+    return f"{name}({w.of('decimal', d)}, {w.random.choice(('1', '2', '3', '6'))})"
 
 
 def _round_whole(w: Writer, d: int) -> str:
+    name = w.random.choice(ROUNDINGS)
     if w.random.random() < 0.5:
-        return w.random.choice((f"ROUND({w.leaf('integer')} / 2)", f"ROUND({w.leaf('integer')} * 5, -1)"))
-    return f"ROUND({w.number(d)}{w.random.choice(('', ', 0', ', -1', ', -2'))})"
+        return w.random.choice((f"{name}({w.leaf('integer')} / 2)", f"{name}({w.leaf('integer')} * 5, -1)"))
+    return f"{name}({w.number(d)}{w.random.choice(('', ', 0', ', -1', ', -2'))})"
+
+
+def _power(kind: str) -> Recipe:
+    exponents = ("2", "3", "1") if kind == "integer" else ("2", "3", "5", "-1", "-2")
+    return lambda w, d: f"POWER({w.of(kind, d)}, {w.random.choice(exponents)})"
 
 
 def _extreme(kind: str) -> Recipe:
@@ -171,6 +182,15 @@ def _if(kind: str) -> Recipe:
         if w.random.random() < 0.15:
             return f"IF({w.of('boolean', d)}, {w.of(kind, d)})"
         return f"IF({w.of('boolean', d)}, {parts[0]}, {parts[1]})"
+
+    return write
+
+
+def _ifs(kind: str) -> Recipe:
+    def write(w: Writer, d: int) -> str:
+        pairs = [f"{w.of('boolean', d)}, {w.narrower(kind, d)}" for _ in range(w.random.randint(0, 2))]
+        default = [w.of(kind, d)] if w.random.random() < 0.7 else []
+        return f"IFS({', '.join([w.of('boolean', d), w.of(kind, d), *pairs, *default])})"
 
     return write
 
@@ -201,13 +221,51 @@ def _cut(w: Writer, d: int) -> str:
     )
 
 
+def _padded(w: Writer, d: int) -> str:
+    length = w.random.choice(("0", "1", "5", "-1", "12", w.leaf("integer")))
+    return f"{w.random.choice(('LPAD', 'RPAD'))}({w.of('string', d)}, {length}, {w.leaf('string')})"
+
+
+def _part_of(w: Writer, d: int) -> str:
+    separator = w.random.choice((quoted("a"), quoted("-"), quoted(" "), w.leaf("string")))
+    return f"SPLIT_PART({w.of('string', d)}, {separator}, {w.random.choice(('1', '2', '3', '0', w.leaf('integer')))})"
+
+
+def _matches(w: Writer, d: int) -> str:
+    return f"MATCHES({w.of('string', d)}, {quoted(w.random.choice(REGEXES))})"
+
+
+def _extract(w: Writer, d: int) -> str:
+    regex = w.random.choice(REGEXES)
+    group = w.random.choice(("", ", 0"))
+    return f"REGEX_EXTRACT({w.of('string', d)}, {quoted(regex)}{group})"
+
+
+def _formatted(w: Writer, d: int) -> str:
+    if w.random.random() < 0.5:
+        return f"TEXT({w.number(d)}, {quoted(w.random.choice(NUMBER_FORMS))})"
+    return f"TEXT({w.of(w.random.choice(('date', 'timestamp')), d)}, {quoted(w.random.choice(DATE_FORMS))})"
+
+
+def _read_day(w: Writer, d: int) -> str:
+    """Written days are read, and days that were written before."""
+    pattern, texts = w.random.choice(list(WRITTEN_DATES.items()))
+    written = quoted(w.random.choice(texts))
+    name = w.random.choice(("TO_DATE", "TRY_TO_DATE", "TRY_TO_DATE"))
+    if w.random.random() < 0.5:
+        written = f"TEXT({w.of('date', d)}, {quoted(pattern)})"
+    return f"{name}({written}, {quoted(pattern)})"
+
+
 def _day(w: Writer, d: int) -> str:
     day, text = w.of("date", d), w.text("day_text", '"2026-02-28"')
     return w.random.choice(
         (
             f"DATEADD({day}, {w.few_days()})",
             f"ADD_MONTHS({day}, {w.random.choice(('1', '-1', '12', '13', '-25'))})",
-            f"MONTH_END({day})",
+            f"{w.random.choice(('MONTH_END', 'EOMONTH'))}({day})",
+            _read_day(w, d),
+            f"TRY_TO_DATE({w.of('string', d)})",
             f"({day} + {w.few_days()})",
             f"({day} - {w.few_days()})",
             f"TO_DATE({w.of('timestamp', d)})",
@@ -221,60 +279,108 @@ def _day(w: Writer, d: int) -> str:
 
 def _part(w: Writer, d: int) -> str:
     moment = w.of(w.random.choice(("date", "timestamp")), d)
+    other = w.of(w.random.choice(("date", "timestamp")), d)
     return w.random.choice(
-        (f"YEAR({moment})", f"MONTH({moment})", f"DAY({moment})", f"DATEDIFF({moment}, {w.of('date', d)})")
+        (
+            *(f"{name}({moment})" for name in ("YEAR", "MONTH", "DAY", "QUARTER", "WEEK", "WEEKDAY")),
+            *(f"{name}({moment}, {other})" for name in ("DATEDIFF", "MONTHS_BETWEEN", "MONTHS_BETWEEN")),
+        )
     )
+
+
+def _year_fraction(w: Writer, d: int) -> str:
+    basis = w.random.choice(("30/360", "act/360", "act/365", "act/act"))
+    return f"YEARFRAC({w.of('date', d)}, {w.of(w.random.choice(('date', 'timestamp')), d)}, {quoted(basis)})"
 
 
 def _to_integer(w: Writer, d: int) -> str:
     text = w.text("numeral", '" 42 "')
     return w.random.choice(
-        (f"TO_INTEGER({w.number(d)})", f"TO_INTEGER({text})", f"TO_INTEGER(TO_STRING({w.of('integer', d)}))")
+        (
+            *(f"TO_INTEGER({w.number(d)})", f"TO_INTEGER({text})", f"TO_INTEGER(TO_STRING({w.of('integer', d)}))"),
+            *(f"TRY_TO_INTEGER({text})", f"TRY_TO_INTEGER({w.of('string', d)})", f"TRY_TO_INTEGER({w.number(d)})"),
+        )
     )
 
 
 def _to_decimal(w: Writer, d: int) -> str:
     digits = w.random.choice(("", ", 18, 2", ", 38, 6", ", 30, 12"))
     text = w.text("amount_text", '"-1.005"')
-    return w.random.choice((f"TO_DECIMAL({w.number(d)}{digits})", f"TO_DECIMAL({text}{digits})"))
+    name = w.random.choice(("TO_DECIMAL", "TRY_TO_DECIMAL"))
+    value = w.random.choice((w.number(d), text, w.of("string", d) if name == "TRY_TO_DECIMAL" else text))
+    return f"{name}({value}{digits})"
 
 
 def _to_string(w: Writer, d: int) -> str:
     return f"TO_STRING({w.any_of(d)[1]})"
 
 
+def _period(w: Writer, _d: int) -> str:
+    return w.random.choice(("PERIOD()", "PERIOD()", "PERIOD(-1)", "PERIOD(14)"))
+
+
+def _period_day(w: Writer, _d: int) -> str:
+    return w.random.choice(("PERIOD_START()", "PERIOD_END()", "PERIOD_START(-2)", "PERIOD_END(1)"))
+
+
 def _chosen(kind: str) -> Recipe:
     """Of several values, one."""
-    recipes = (_if(kind), _coalesce(kind), _switch(kind))
+    recipes = (_if(kind), _coalesce(kind), _switch(kind), _ifs(kind))
     return lambda w, d: w.random.choice(recipes)(w, d)
 
 
 RECIPES: dict[str, tuple[Recipe, ...]] = {
     "boolean": (
         *(_compared, _compared, _compared, _in, _between, _like, _is_null, _junction, _junction),
-        *(_test("CONTAINS"), _test("STARTS_WITH"), _test("ENDS_WITH")),
+        *(_test("CONTAINS"), _test("STARTS_WITH"), _test("ENDS_WITH"), _matches, _call("ISBLANK", "string")),
         _chosen("boolean"),
     ),
     "integer": (
         *(_infix("integer", "+-*%"), _infix("integer", "+-"), _round_whole, _part, _to_integer, _extreme("integer")),
         *(_call("FLOOR", "decimal"), _call("CEIL", "decimal"), _call("ABS", "integer"), _call("LEN", "string")),
-        _call("MOD", "integer", "integer"),
+        *(
+            _call("MOD", "integer", "integer"),
+            _call("SIGN", "decimal"),
+            _power("integer"),
+            _call("FIND", "string", "string"),
+        ),
         _chosen("integer"),
     ),
     "decimal": (
         *(_infix("decimal", "+-*%"), _infix("decimal", "+-"), _quotient, _round, _to_decimal, _extreme("decimal")),
         *(_call("ABS", "decimal"), _call("MOD", "decimal", "integer"), lambda w, d: f"-({w.of('decimal', d)})"),
+        *(_power("decimal"), _year_fraction, lambda w, d: f"PERCENT_OF({w.number(d)}, {w.number(d)})"),
         _chosen("decimal"),
     ),
     "string": (
-        *(_cut, _cut, _to_string, _to_string, _extreme("string"), lambda _w, _d: "PERIOD()"),
+        *(_cut, _cut, _to_string, _to_string, _extreme("string"), _period),
         *(_call("CONCAT", "string", "string"), _call("REPLACE", "string", "string", "string")),
-        *(_call("UPPER", "string"), _call("LOWER", "string"), _call("TRIM", "string")),
+        *(_call("UPPER", "string"), _call("LOWER", "string"), _call("TRIM", "string"), _call("PROPER", "string")),
+        *(_padded, _part_of, _extract, _formatted),
         _chosen("string"),
     ),
-    "date": (_day, _day, _extreme("date"), _chosen("date")),
+    "date": (_day, _day, _period_day, _extreme("date"), _chosen("date")),
     "timestamp": (_extreme("timestamp"), _chosen("timestamp")),
 }
+
+
+def over(w: Writer, kind: str) -> str:
+    """An aggregate over groups, or a value that reads one."""
+    pick = w.random.choice
+    keys = [pick(texts) for texts in w.random.sample(list(w.columns.values()), w.random.randint(0, 2))]
+    keys = [key for key in keys if not key.startswith("params.")]
+    group = f"{pick(('OVER', 'over'))} ({', '.join(dict.fromkeys(keys))})"
+    if kind == "integer":
+        return pick(
+            (f"COUNT(*) {group}", f"COUNT({w.leaf('decimal')}) {group}", f"MAX_AGG({w.leaf('integer')}) {group}")
+        )
+    if kind == "decimal":
+        value = w.leaf(pick(("integer", "decimal")))
+        share = f"{value} / SUM({value}) {group}"
+        return pick((f"SUM({value}) {group}", f"AVG({value}) {group}", share, f"COALESCE({share}, COUNT(*) OVER ())"))
+    if kind == "boolean":
+        return f"COUNT(*) {group} > {w.random.randint(0, 2)}"
+    return f"{pick(('MIN_AGG', 'MAX_AGG'))}({w.of(kind, 2)}) {group}"
 
 
 def aggregation(w: Writer, kind: str, keys: Mapping[str, Sequence[str]]) -> str:
@@ -289,10 +395,16 @@ def aggregation(w: Writer, kind: str, keys: Mapping[str, Sequence[str]]) -> str:
 
 def _aggregate(w: Writer, kind: str, keys: Mapping[str, Sequence[str]]) -> str:
     pick = w.random.choice
+    if w.random.random() < 0.2:
+        order = w.any_of(2, ORDERED)[1]
+        return f"{pick(('FIRST_BY', 'LAST_BY'))}({w.of(kind, 2)}, {order})"
     if kind == "integer":
         value = w.any_of(2)[1]
         return pick(
-            ("COUNT(*)", "COUNT_ALL()", f"COUNT({value})", f"COUNT_DISTINCT({value})", f"MAX_AGG({w.of('integer', 2)})")
+            (
+                *("COUNT(*)", "COUNT_ALL()", f"COUNT({value})", f"COUNT_DISTINCT({value})"),
+                *(f"MAX_AGG({w.of('integer', 2)})", f"COUNT_IF({w.of('boolean', 2)})"),
+            )
         )
     if kind == "decimal":
         value = w.number(1)
@@ -302,10 +414,16 @@ def _aggregate(w: Writer, kind: str, keys: Mapping[str, Sequence[str]]) -> str:
             f"COALESCE(SUM({value}), 0)",
             f"SUM({value}) - SUM({w.leaf('decimal')})",
         )
-        return pick((f"SUM({value})", f"SUM({value})", f"AVG({value})", f"MIN_AGG({w.of('decimal', 2)})", *combined))
+        conditional = f"{pick(('SUM_IF', 'AVG_IF'))}({value}, {w.of('boolean', 2)})"
+        statistic = f"{pick(('MEDIAN', 'STDDEV'))}({value})"
+        usual = (f"SUM({value})", f"SUM({value})", f"AVG({value})", f"MIN_AGG({w.of('decimal', 2)})")
+        return pick((*usual, *combined, conditional, conditional, statistic, statistic))
     if kind == "boolean":
         return f"COUNT(*) > {w.random.randint(0, 2)}"
     extreme = f"{pick(('MIN_AGG', 'MAX_AGG'))}({w.of(kind, 1)})"
+    if kind == "string" and w.random.random() < 0.3:
+        order = f", {w.any_of(2, ORDERED)[1]}" if w.random.random() < 0.8 else ""
+        return f"STRING_AGG({w.of('string', 2)}, {quoted(pick((', ', '', '|')))}{order})"
     if kind == "string" and keys.get("string"):
         return pick(
             (extreme, f"CONCAT({pick(keys['string'])}, TO_STRING(COUNT(*)))", f'IF(COUNT(*) > 1, "many", {extreme})')

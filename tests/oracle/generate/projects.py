@@ -11,7 +11,7 @@ from tallybook.model.columns import SYSTEM_COLUMNS, VALIDITY_COLUMNS, ColumnType
 
 from ..case import Body, Case, TableRows
 from .cells import KEYS, TEXTUAL, cell, column_type, textual
-from .expressions import KINDS, Writer, aggregation
+from .expressions import KINDS, Writer, aggregation, over
 
 FREQUENT = (*KINDS, "decimal", "decimal", "integer")
 PERIODS = ("2026-01", "2025-12")
@@ -54,6 +54,8 @@ class _Builder:
         self.wild = self.random.random() < 0.4
         self.forking = self.random.random() < 0.5
         self.ruled = self.random.random() < 0.3
+        self.allocating = self.random.random() < 0.4
+        self.parameters = self._parameters() if self.random.random() < 0.5 else {}
         self._joinable("rates", "r", unique=self.random.random() < 0.85)
         self._joinable("names", "l", unique=self.random.random() < 0.9)
         self._main()
@@ -65,8 +67,28 @@ class _Builder:
         operations = [self._operation(seq, selectors) for seq in self.seqs]
         self.random.shuffle(operations)
         project = {"id": "p", "name": "P", "input_dataset_id": "main", "selectors": selectors, "operations": operations}
+        project |= {"parameters": self.parameters} if self.parameters else {}
         as_of = self.random.choice((date(2026, 1, 1), date(2026, 1, 31), date(2024, 2, 29)))
         return Case(project, tuple(self.datasets), self.tables, self.random.choice((*PERIODS[:1] * 4, *PERIODS)), as_of)
+
+    def _parameters(self) -> Body:
+        """A parameter of each kind, with a default as its text."""
+        pick = self.random.choice
+        defaults = {
+            "integer": pick(("0", "3", "-7")),
+            "decimal": pick(("2.5", "-0.005", "1000")),
+            "string": pick(("a", "", "it's")),
+            "boolean": pick(("true", "false")),
+            "date": pick(("2026-01-31", "2024-02-29")),
+            "timestamp": pick(("2026-01-31T12:00:00+00:00", "2025-12-31T23:59:59.500000+00:00")),
+        }
+        return {f"p_{kind}": {"type": kind, "default": default} for kind, default in defaults.items()}
+
+    def _with_parameters(self, texts: dict[str, list[str]]) -> dict[str, list[str]]:
+        for name, parameter in self.parameters.items():
+            if self.random.random() < 0.4:
+                texts.setdefault(str(parameter["type"]), []).append(f"params.{name}")
+        return texts
 
     # --- datasets ---------------------------------------------------------------------------------------------------
 
@@ -177,7 +199,7 @@ class _Builder:
             for name, type in columns.items():
                 kind = name if name in TEXTUAL else type.kind
                 texts.setdefault(kind, []).extend([f"{alias}.{name}"] * 2)
-        return Writer(self.random, texts)
+        return Writer(self.random, self._with_parameters(texts))
 
     def _source_writer(self, id: str, table: str) -> Writer:
         texts: dict[str, list[str]] = {}
@@ -185,12 +207,13 @@ class _Builder:
             kind = name if name in TEXTUAL else type.kind
             texts.setdefault(kind, []).append(self.random.choice((name, name, f"{table}.{name}")))
         texts.setdefault("string", []).extend(self.random.sample(("_period", "_source_table", "_source_dataset"), 1))
-        return Writer(self.random, texts)
+        return Writer(self.random, self._with_parameters(texts))
 
     def _selectors(self) -> dict[str, str]:
         texts: dict[str, list[str]] = {}
         for name, type in self.columns["main"].items():
             texts.setdefault(type.kind, []).append(name)
+        self._with_parameters(texts)
         found: dict[str, str] = {}
         for index in range(self.random.randint(0, 3)):
             text = self._nobody() or Writer(self.random, texts).of("boolean")
@@ -237,10 +260,12 @@ class _Builder:
 
     def _operation(self, seq: int, selectors: dict[str, str]) -> Body:
         makers = (self._update, self._update, self._update, self._aggregate, self._append, self._delete, self._output)
+        makers = (*makers, self._allocate) if self.allocating else makers
+        makers = (*makers, self._check)
         forks = (self._aggregate, self._aggregate, self._output, self._output) if self.forking else ()
         maker = self.random.choice((*makers, *forks))
         joins = self._joins() if maker == self._update and self.random.random() < 0.35 else []
-        aliases = {join["alias"]: self._joined(join["dataset_id"]) for join in joins}
+        aliases = {join["alias"]: self._result(join) for join in joins}
         if "self" in aliases:
             selectors = {}  # they read columns by their bare names, which are ambiguous here
         writer = self._writer(aliases)
@@ -263,11 +288,48 @@ class _Builder:
         on = ["k = j1.rk", "j1.rk = k AND n >= j1.rn", "n = j1.rn", "rows.k = j1.rk AND j1.rn IS NOT NULL"]
         on += ["TO_INTEGER(k) = j1.rn", "n * 9000000000000000000 = j1.rn"]  # not for every row
         on += ["n > j1.rn", 'j1.rk = CONCAT(k, "")', "k = j1.rk AND n = j1.rn", "FALSE", "UPPER(k) = UPPER(j1.rk)"]
-        joins.append({"alias": alias, "dataset_id": "rates", "on": self.random.choice((on[0], on[0], *on))})
+        joins.append(self._source("rates", "r", alias) | {"on": self.random.choice((on[0], on[0], *on))})
         if self.random.random() < 0.25:
             on = ["j2.lk = rows.k", "j2.lk = j1.rk", "j2.ln = j1.rn AND j2.lk = rows.k"]
-            joins.append({"alias": "j2", "dataset_id": "names", "on": self.random.choice(on)})
+            joins.append(self._source("names", "l", "j2") | {"on": self.random.choice(on)})
         return joins
+
+    def _source(self, id: str, prefix: str, alias: str) -> Body:
+        """A joined source. An aggregation keeps the names that conditions read: it is by the key."""
+        source: Body = {"alias": alias, "dataset_id": id} | self._time(id)
+        if self.random.random() < 0.3:
+            source["selector"] = self._nobody() or self._source_writer(id, alias).of("boolean", 2)
+        days = [name for name, type in self.working.items() if type.kind == "date"]
+        if self._mode(id) == "bitemporal" and "period" not in source and days and self.random.random() < 0.4:
+            return source | {"as_of": self.random.choice(days)}
+        if self.random.random() < 0.3:
+            writer = self._source_writer(id, alias)
+            results = {f"{prefix}n": f"MAX_AGG({prefix}n)", f"{prefix}_sum": f"SUM({prefix}n)"}
+            results[f"{prefix}_some"] = aggregation(writer, "decimal", {})
+            listed = [{"column": name, "expression": text} for name, text in results.items()]
+            keys = [f"{prefix}k", *(["_period"] if self.random.random() < 0.3 else [])]
+            source["aggregation"] = {"group_by": keys, "aggregations": listed}
+        return source
+
+    def _time(self, id: str) -> Body:
+        """Now and then another period, or the last day of one."""
+        mode = self._mode(id)
+        if mode == "none" or self.random.random() < 0.5:
+            return {}
+        words: list[Any] = ["prior", "next", "same_last_year", {"offset": -1}, {"offset": 0}]
+        period = self.random.choice([*words, "year_to_date", "year_to_date"] if mode == "period" else words)
+        as_of = {"as_of": "period_end"} if mode == "bitemporal" and self.random.random() < 0.4 else {}
+        return ({} if as_of and self.random.random() < 0.5 else {"period": period}) | as_of
+
+    def _result(self, join: Body) -> Columns:
+        """What is read of a join as `alias.column`."""
+        if "aggregation" not in join:
+            return self._joined(join["dataset_id"])
+        key, number, *_ = self.columns[join["dataset_id"]]
+        prefix = key[0]
+        columns = {key: ColumnType("string"), number: ColumnType("integer")}
+        columns |= {f"{prefix}_sum": ColumnType("decimal"), f"{prefix}_some": ColumnType("decimal")}
+        return columns | ({"_period": TYPES["_period"]} if "_period" in join["aggregation"]["group_by"] else {})
 
     def _update(self, writer: Writer, joins: list[Body]) -> Body:
         if self.ruled and self.random.random() < 0.7:
@@ -302,6 +364,8 @@ class _Builder:
             return "NULL"
         if kind == "decimal" and name in self.working and self.random.random() < 0.5:
             return writer.leaf("decimal")
+        if self.random.random() < 0.12:
+            return over(writer, kind)
         return writer.plain(kind) if self.random.random() < 0.5 else writer.of(kind)
 
     def _grouping(self, writer: Writer, columns: Columns, system: tuple[str, ...]) -> tuple[list[str], Writer, Columns]:
@@ -336,9 +400,12 @@ class _Builder:
         id, table = ("main", "rows") if self.random.random() < 0.15 else ("extra", "extra_table")
         writer = self._source_writer(id, table)
         columns = self.columns[id]
-        arguments: Body = {"source": {"dataset_id": id}}
+        source: Body = {"dataset_id": id} | self._time(id)
+        arguments: Body = {"source": source}
         if self.random.random() < 0.5:
-            arguments["source_selector"] = self._nobody() or writer.of("boolean")
+            selector = self._nobody() or writer.of("boolean")
+            source |= {"selector": selector} if self.random.random() < 0.5 else {}
+            arguments |= {} if "selector" in source else {"source_selector": selector}
         if self.random.random() < 0.4:
             keys, _, own = self._grouping(writer, columns, ("_period",))
             by_kind: dict[str, list[str]] = {}
@@ -349,11 +416,54 @@ class _Builder:
                 names = self.random.sample(free, min(len(free), self.random.randint(1, 2)))
                 texts = {name: aggregation(writer, self.working[name].kind, by_kind) for name in names}
                 aggregations = [{"column": name, "expression": text} for name, text in texts.items()]
-                arguments["aggregation"] = {"group_by": keys, "aggregations": aggregations}
+                place = source if self.random.random() < 0.5 else arguments
+                place["aggregation"] = {"group_by": keys, "aggregations": aggregations}
         return {"type": "append", "arguments": arguments}
+
+    def _allocate(self, writer: Writer, _joins: list[Body]) -> Body:
+        id = self.random.choice(("rates", "names"))
+        key, number, *_ = self.columns[id]
+        amounts = [name for name, type in self.working.items() if type.is_number]
+        driver = self.random.choice(
+            (
+                f"COALESCE(ABS(targets.{number}), 0) + 1",
+                f"ABS(targets.{number})",
+                "1",
+                "1.50",
+                f"targets.{number}",
+                "rows.n",
+            )
+        )
+        arguments: Body = {"amount": self.random.choice(amounts), "to": {"dataset_id": id}, "driver": driver}
+        if self.random.random() < 0.5:
+            arguments["match"] = self.random.choice((f"rows.k = targets.{key}", f"rows.n >= targets.{number}", "TRUE"))
+        if self.random.random() < 0.5:
+            arguments["pool"] = self.random.choice(("keep", "delete", "reverse"))
+        if self.random.random() < 0.3:
+            arguments["to"]["selector"] = f"{number} > 0"
+        if self.random.random() < 0.5 and arguments["amount"] != "k":
+            expression = self.random.choice(
+                (f"targets.{key}", f"CONCAT(rows.k, targets.{key})", writer.of("string", 2))
+            )
+            arguments["set"] = [{"column": "k", "expression": expression}]
+        return {"type": "allocate", "arguments": arguments}
 
     def _delete(self, _writer: Writer, _joins: list[Body]) -> Body:
         return {"type": "delete"}
+
+    def _check(self, writer: Writer, _joins: list[Body]) -> Body:
+        arguments: Body = {"on_failure": self.random.choice(("warn",) * 6 + ("fail",))}
+        if self.random.random() < 0.5:
+            return {"type": "check", "arguments": arguments | {"assert": writer.of("boolean")}}
+        by_kind: dict[str, list[str]] = {}
+        if self.random.random() < 0.6:
+            arguments["group_by"], _, own = self._grouping(writer, self.working, ("_period", "_operation_seq"))
+            for name, type in own.items():
+                by_kind.setdefault(type.kind, []).append(name)
+        kind = self.random.choice(("integer", "decimal", "boolean"))
+        text = aggregation(writer, kind, by_kind)
+        more = "" if kind == "boolean" else self.random.choice((" > 2", " IS NOT NULL", " <> 0", " BETWEEN -5 AND 100"))
+        return {"type": "check", "arguments": arguments | {"assert": f"({text}){more}"}}
 
     def _output(self, _writer: Writer, _joins: list[Body]) -> Body:
         arguments: Body = {}
@@ -362,7 +472,11 @@ class _Builder:
             names[names.index("_source_dataset_id")] = "_source_dataset"
         shape = self.random.random()
         if shape < 0.35:
-            arguments["columns"] = self.random.sample(names, self.random.randint(1, len(names)))
+            chosen = self.random.sample(names, self.random.randint(1, len(names)))
+            renamed = [name for name in chosen if name in self.working and self.random.random() < 0.2]
+            arguments["columns"] = [{name: f"{name} of the run"} if name in renamed else name for name in chosen]
+        elif shape < 0.4:
+            arguments["exclude_columns"] = "system"
         elif shape < 0.55:
             arguments["exclude_columns"] = self.random.sample(names, self.random.randint(1, 3))
         if self.random.random() < 0.4:

@@ -21,6 +21,7 @@ from tallybook.expressions.registry import (
     Function,
     Param,
     Refusal,
+    ResultType,
     params,
     register,
 )
@@ -35,7 +36,7 @@ TypeRule = Callable[[ColumnType, ColumnType], ColumnType]
 _ADDABLE = Accepts("a number or date", frozenset({"integer", "decimal", "date"}), INTEGER)
 
 
-def arithmetic(rule: TypeRule) -> Callable[[Sequence[Argument]], ColumnType]:
+def arithmetic(rule: TypeRule, words: str = "integer for integers, else decimal") -> ResultType:
     """Integers stay integers; with a decimal among them the rule gives the digits."""
 
     def result(args: Sequence[Argument]) -> ColumnType:
@@ -45,7 +46,7 @@ def arithmetic(rule: TypeRule) -> Callable[[Sequence[Argument]], ColumnType]:
             return INTEGER
         return rule(args[0].widened, args[1].widened)
 
-    return result
+    return ResultType(words, result)
 
 
 def _divided(args: Sequence[Argument]) -> ColumnType:
@@ -152,7 +153,7 @@ def _refuse_dates_subtracted(args: Sequence[Argument]) -> Refusal | None:
 def _infix(
     name: str,
     accepts: Accepts,
-    result: Callable[[Sequence[Argument]], ColumnType],
+    result: ResultType,
     summary: str,
     example: tuple[str, str],
     build: Callable[..., Column],
@@ -182,7 +183,7 @@ def _infix(
 _infix(
     "+",
     _ADDABLE,
-    arithmetic(decimals.added),
+    arithmetic(decimals.added, "integer for integers, date for a date, else decimal"),
     "The sum; a date plus a number of days is a date.",
     ("1.5 + 2", "3.5"),
     _plus,
@@ -192,7 +193,7 @@ _infix(
 _infix(
     "-",
     _ADDABLE,
-    arithmetic(decimals.added),
+    arithmetic(decimals.added, "integer for integers, date for a date, else decimal"),
     "The difference; a date minus a number of days is a date.",
     ("5 - 7", "-2"),
     _minus,
@@ -211,7 +212,7 @@ _infix(
 _infix(
     "/",
     NUMBER,
-    _divided,
+    ResultType("decimal", _divided),
     "The quotient, a decimal; NULL when dividing by zero.",
     ("1 / 4", "0.25"),
     _by,

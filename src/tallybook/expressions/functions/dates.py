@@ -25,7 +25,7 @@ from tallybook.expressions.registry import (
     register,
 )
 from tallybook.expressions.values import day_of, days_later, last_day_of_month, months_later
-from tallybook.model.columns import DATE, INTEGER, STRING, TIMESTAMP
+from tallybook.model.columns import DATE, INTEGER, TIMESTAMP
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -70,7 +70,7 @@ def on_day(number: Column) -> Column:
 
 def _date_shape(count: int) -> Shape | None:
     if count == 1:
-        return (Param("the text", TEXT, literal=True),)
+        return (Param("the text", TEXT, literal=True, instead="convert text with TO_DATE(…)"),)
     if count == 3:
         return tuple(Param(f"the {part}", WHOLE) for part in ("year", "month", "day"))
     return None
@@ -169,28 +169,44 @@ register(
 )
 
 
-def _part(name: str) -> Callable[..., Column]:
-    return lambda c, x: c.cast(getattr(F, name)(x), INTEGER)
-
-
-def _compute_part(name: str) -> Callable[..., int]:
-    return lambda _c, value: int(getattr(value, name))
-
-
-for _name, _example in (("YEAR", "2026"), ("MONTH", "1"), ("DAY", "31")):
+def _of_date(
+    name: str, summary: str, result: str, on_spark: str, compute: Callable[[date], int], first: int = 0
+) -> None:
+    """Registers a function that gives a number for a date; Spark's own may count from another first number."""
     register(
         Function(
-            _name,
+            name,
             "dates",
             params(Param("the date", DAY_OR_TIME)),
-            f"{_name}(date)",
+            f"{name}(date)",
             always(INTEGER),
-            f"The {_name.lower()} of the date, a number.",
-            (f'{_name}(DATE("2026-01-31"))', _example),
-            _part(_name.lower()),
-            compute=_compute_part(_name.lower()),
+            summary,
+            (f'{name}(DATE("2026-01-31"))', result),
+            lambda c, x: c.cast(getattr(F, on_spark)(x) + first if first else getattr(F, on_spark)(x), INTEGER),
+            compute=lambda _c, value: compute(value),
         )
     )
+
+
+_of_date("YEAR", "The year of the date, a number.", "2026", "year", lambda d: d.year)
+_of_date("QUARTER", "The quarter of the date, from 1 to 4.", "1", "quarter", lambda d: (d.month + 2) // 3)
+_of_date("MONTH", "The month of the date, a number.", "1", "month", lambda d: d.month)
+_of_date(
+    "WEEK",
+    "The week of the year after ISO 8601: it begins on Monday, and week 1 is the one with the first Thursday.",
+    "5",
+    "weekofyear",
+    lambda d: d.isocalendar().week,
+)
+_of_date("DAY", "The day of the month, a number.", "31", "day", lambda d: d.day)
+_of_date(
+    "WEEKDAY",
+    "The day of the week, from 1 for Monday to 7 for Sunday.",
+    "6",
+    "weekday",
+    lambda d: d.isoweekday(),
+    first=1,
+)
 register(
     Function(
         "DATEDIFF",
@@ -243,18 +259,6 @@ register(
         ('MONTH_END(DATE("2024-02-10"))', "2024-02-29"),
         lambda c, x: F.last_day(x),
         compute=lambda _c, x: last_day_of_month(x),
-    )
-)
-register(
-    Function(
-        "PERIOD",
-        "dates",
-        params(),
-        "PERIOD()",
-        always(STRING),
-        "The identifier of the run's period.",
-        ("PERIOD()", "2026-01"),
-        lambda c: F.lit(c.period),
-        compute=lambda c: c.period,
+        aliases=("EOMONTH",),
     )
 )

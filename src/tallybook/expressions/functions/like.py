@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tallybook.expressions.functions.raising import refusing
 from tallybook.expressions.functions.spark import F
 
 if TYPE_CHECKING:
@@ -91,12 +92,14 @@ def fits_column(text: Column, pattern: Column) -> Column:
     spread = F.regexp_replace(quoted, F.lit(r"(?<!\\Q)%+"), F.lit(_GAP))
     regex = F.concat(F.lit(_BEGIN), F.regexp_replace(spread, F.lit(r"(?<!\\Q)_"), F.lit(".")), F.lit(_END))
     misplaced = F.contains(F.regexp_replace(pattern, F.lit(r"\\[%_\\]"), F.lit("")), F.lit("\\"))
-    failing = F.like(F.lit(""), pattern).cast("string")
-    too_long = F.concat(F.lit(f"a LIKE pattern with more than {MAX_GAPS:,} %: "), F.left(pattern, F.lit(40)))
+    stray = "is not a pattern: a backslash must be followed by %, _ or another backslash"
     return F.rlike(
         text,
-        F.when(misplaced, failing)
-        .when(F.regexp_count(pattern, F.lit("%+")) > MAX_GAPS, too_long.cast("boolean").cast("string"))
+        F.when(misplaced, refusing("LIKE", pattern, stray))
+        .when(
+            F.regexp_count(pattern, F.lit("%+")) > MAX_GAPS,
+            refusing("LIKE", pattern, f"is a pattern with more than {MAX_GAPS:,} %"),
+        )
         .otherwise(regex),
     )
 

@@ -73,6 +73,29 @@ def _compute_switch(_c: Computing, subject: Value, *rest: Value) -> object:
     return rest[-1]() if len(rest) % 2 else None
 
 
+def _ifs_shape(count: int) -> Shape | None:
+    """Pairs of condition and value, and perhaps a default."""
+    if count < 2:
+        return None
+    pair = (Param("a condition", TRUTH), Param("a value", ANYTHING, group="result"))
+    last = (Param("the default", ANYTHING, group="result"),) * (count % 2)
+    return (*chain.from_iterable([pair] * (count // 2)), *last)
+
+
+def _ifs(_c: Building, *args: Column) -> Column:
+    choice = F.when(args[0], args[1])
+    for condition, value in zip(args[2::2], args[3::2], strict=False):
+        choice = choice.when(condition, value)
+    return choice.otherwise(args[-1] if len(args) % 2 else F.lit(None))
+
+
+def _compute_ifs(_c: Computing, *args: Value) -> object:
+    for condition, value in zip(args[::2], args[1::2], strict=False):
+        if condition():
+            return value()
+    return args[-1]() if len(args) % 2 else None
+
+
 def _compute_coalesce(_c: Computing, *values: Value) -> object:
     return next((value for value in (compute() for compute in values) if value is not None), None)
 
@@ -128,7 +151,7 @@ register(
             optional=[Param("the value if not", ANYTHING, group="result")],
         ),
         "IF(condition, value if true, value if not)",
-        same_as(1),
+        same_as(1, "the common type of both values"),
         "The second argument if the condition is true, else the third, or NULL without one. NULL counts as false.",
         ('IF(3 > 2, "more", "less")', "more"),
         _if,
@@ -138,11 +161,25 @@ register(
 )
 register(
     Function(
+        "IFS",
+        "logic",
+        _ifs_shape,
+        "IFS(condition, value, …, default)",
+        same_as(1, "the common type of the values"),
+        "The value after the first condition that is true, else the default, else NULL. NULL counts as false.",
+        ('IFS(5 > 10, "large", 5 > 3, "medium", "small")', "medium"),
+        _ifs,
+        compute=_compute_ifs,
+        null_safe=True,
+    )
+)
+register(
+    Function(
         "SWITCH",
         "logic",
         _switch_shape,
         "SWITCH(subject, value, result, …, default)",
-        same_as(2),
+        same_as(2, "the common type of the results"),
         "The result after the first value that equals the subject, else the default, else NULL.",
         ('SWITCH("b", "a", 1, "b", 2, 0)', "2"),
         _switch,
@@ -161,7 +198,7 @@ register(
             repeat=Param("a value", ANYTHING, group="result"),
         ),
         "COALESCE(value, …)",
-        same_as(0),
+        same_as(0, "the common type of the values"),
         "The first value that is not NULL.",
         ('COALESCE(NULL, "none")', "none"),
         lambda c, *values: F.coalesce(*values),

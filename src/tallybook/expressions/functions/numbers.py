@@ -1,14 +1,14 @@
-"""Functions of numbers: signs, rounding, remainders, and the smallest and largest value of a row."""
+"""Functions of numbers: signs, powers, percentages, remainders, and the smallest and largest value of a row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
-from operator import and_
+from decimal import Decimal
+from operator import and_, mul
 from typing import TYPE_CHECKING, Any
 
 from tallybook.expressions import decimals
-from tallybook.expressions.functions.arithmetic import arithmetic, compute_remainder, remainder
+from tallybook.expressions.functions.arithmetic import arithmetic, as_decimal, compute_remainder, quotient, remainder
 from tallybook.expressions.functions.spark import F, balanced
 from tallybook.expressions.registry import (
     EVERY_ARGUMENT,
@@ -21,43 +21,90 @@ from tallybook.expressions.registry import (
     Function,
     Param,
     Refusal,
+    ResultType,
     always,
     params,
     register,
     same_as,
 )
-from tallybook.expressions.values import EXACT, cast, to_integer
-from tallybook.model.columns import INTEGER, ColumnType
+from tallybook.expressions.values import EXACT, cast
+from tallybook.expressions.values import quotient as quotient_of
+from tallybook.model.columns import INTEGER, ColumnType, decimal
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-MAX_ROUND_DIGITS = 38
+MAX_EXPONENT = 100
+_ONE, _HUNDRED = decimal(1, 0), decimal(3, 0)
 
 
-def _digits(args: Sequence[Argument]) -> int:
-    return int(str(args[1].literal)) if len(args) > 1 else 0
+def _exponent(args: Sequence[Argument]) -> int:
+    return int(str(args[1].literal))
 
 
-def _rounded(args: Sequence[Argument]) -> ColumnType:
-    type, digits = args[0].type, _digits(args)
-    if digits <= 0 or type == INTEGER:
+def _refuse_exponent(args: Sequence[Argument]) -> Refusal | None:
+    if abs(_exponent(args)) <= MAX_EXPONENT:
+        return None
+    return Refusal(f"POWER takes an exponent of at most {MAX_EXPONENT}", "nest it, as in POWER(POWER(x, 30), 12)")
+
+
+def _product_type(factor: ColumnType, count: int) -> ColumnType:
+    """The type of a product of equal factors, which is multiplied from two halves: that rounds least often."""
+    if count == 1 or factor == INTEGER:
+        return factor
+    half = count // 2
+    return decimals.multiplied(_product_type(factor, half), _product_type(factor, count - half))
+
+
+def _product(factor: Any, type: ColumnType, count: int) -> Any:
+    """The same product of a plain number; the type is that of the factor."""
+    if count == 1:
+        return factor
+    half = count // 2
+    halves = _product(factor, type, half), _product(factor, type, count - half)
+    return cast(EXACT.multiply(*map(Decimal, halves)), _product_type(type, count))
+
+
+def _power_type(args: Sequence[Argument]) -> ColumnType:
+    exponent = _exponent(args)
+    if exponent == 0:
         return INTEGER
-    return type if digits >= type.scale else decimals.fitted(type.integer_digits + 1, digits)
+    product = _product_type(args[0].type, abs(exponent))
+    return product if exponent > 0 else decimals.divided(_ONE, Argument(product).widened)
 
 
-def _refuse_digits(args: Sequence[Argument]) -> Refusal | None:
-    too_many = abs(_digits(args)) > MAX_ROUND_DIGITS
-    return Refusal(f"ROUND takes at most {MAX_ROUND_DIGITS} digits") if too_many else None
+def _power(c: Building, x: Column, _exponent_column: Column) -> Column:
+    exponent = _exponent(c.args)
+    if exponent == 0:
+        return F.when(x.isNotNull(), c.cast(F.lit(1), INTEGER))
+    product = balanced(mul, [x] * abs(exponent))
+    if exponent > 0:
+        return product
+    divisor = Argument(_product_type(c.args[0].type, -exponent)).widened
+    return quotient(c, c.cast(F.lit(1), _ONE), product, divisor)
 
 
-def _round(c: Building, x: Column, _digits_column: Column | None = None) -> Column:
-    digits = _digits(c.args)
-    return x if c.args[0].type == INTEGER and digits >= 0 else c.cast(F.round(x, digits), c.result)
+def _compute_power(c: Computing, x: Any, exponent: int) -> object:
+    if exponent == 0:
+        return 1
+    product = _product(x, c.args[0].type, abs(exponent))
+    if exponent > 0:
+        return product
+    return cast(quotient_of(1, product), c.result) if product else None
 
 
-def _compute_round(c: Computing, x: Any, digits: int = 0) -> object:
-    return cast(Decimal(x).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, EXACT), c.result)
+def _percentage_type(args: Sequence[Argument]) -> ColumnType:
+    return decimals.divided(decimals.multiplied(args[0].widened, _HUNDRED), args[1].widened)
+
+
+def _percentage(c: Building, part: Column, whole: Column) -> Column:
+    hundredfold = as_decimal(c, part, c.args[0]) * c.cast(F.lit(100), _HUNDRED)
+    return quotient(c, hundredfold, whole, c.args[1].widened)
+
+
+def _compute_percentage(c: Computing, part: Any, whole: Any) -> object:
+    hundredfold = cast(EXACT.multiply(Decimal(part), Decimal(100)), decimals.multiplied(c.args[0].widened, _HUNDRED))
+    return cast(quotient_of(hundredfold, whole), c.result) if whole else None
 
 
 def _extreme(pick: str) -> Callable[..., Column]:
@@ -101,7 +148,7 @@ register(
         "numbers",
         params(Param("the number", NUMBER)),
         "-number",
-        same_as(0),
+        same_as(0, "that of the number"),
         "The number with its sign changed.",
         ("-(2 + 3)", "-5"),
         _negated,
@@ -115,51 +162,11 @@ register(
         "numbers",
         params(Param("the number", NUMBER)),
         "ABS(number)",
-        same_as(0),
+        same_as(0, "that of the number"),
         "The number without its sign.",
         ("ABS(-2.5)", "2.5"),
         _absolute,
         compute=lambda c, x: cast(EXACT.abs(Decimal(x)), c.result),
-    )
-)
-register(
-    Function(
-        "ROUND",
-        "numbers",
-        params(Param("the number", NUMBER), optional=[Param("the number of digits", WHOLE, literal=True)]),
-        "ROUND(number, digits)",
-        _rounded,
-        "The number rounded half up, away from zero. Without digits, or with 0 or fewer, it is an integer.",
-        ("ROUND(2.345, 2)", "2.35"),
-        _round,
-        compute=_compute_round,
-        refuse=_refuse_digits,
-    )
-)
-register(
-    Function(
-        "FLOOR",
-        "numbers",
-        params(Param("the number", NUMBER)),
-        "FLOOR(number)",
-        always(INTEGER),
-        "The largest integer that is not above the number.",
-        ("FLOOR(-1.5)", "-2"),
-        lambda c, x: c.cast(F.floor(x), INTEGER),
-        compute=lambda _c, x: to_integer(x, ROUND_FLOOR),
-    )
-)
-register(
-    Function(
-        "CEIL",
-        "numbers",
-        params(Param("the number", NUMBER)),
-        "CEIL(number)",
-        always(INTEGER),
-        "The smallest integer that is not below the number.",
-        ("CEIL(1.2)", "2"),
-        lambda c, x: c.cast(F.ceil(x), INTEGER),
-        compute=lambda _c, x: to_integer(x, ROUND_CEILING),
     )
 )
 register(
@@ -173,6 +180,49 @@ register(
         ("MOD(7, 3)", "1"),
         remainder,
         compute=compute_remainder,
+        repeats=(1,),
+    )
+)
+register(
+    Function(
+        "SIGN",
+        "numbers",
+        params(Param("the number", NUMBER)),
+        "SIGN(number)",
+        always(INTEGER),
+        "1 for a number above zero, -1 for one below, else 0.",
+        ("SIGN(-2.5)", "-1"),
+        lambda c, x: c.cast(F.signum(x), INTEGER),
+        compute=lambda _c, x: (x > 0) - (x < 0),
+    )
+)
+register(
+    Function(
+        "POWER",
+        "numbers",
+        params(Param("the number", NUMBER), Param("the exponent", WHOLE, literal=True)),
+        "POWER(number, exponent)",
+        ResultType("integer for integers, else decimal; decimal for an exponent below zero", _power_type),
+        "The number multiplied by itself, with the digits of `*`. An exponent below zero divides 1 by the product; "
+        "that is NULL for zero.",
+        ("POWER(1.1, 2)", "1.21"),
+        _power,
+        compute=_compute_power,
+        refuse=_refuse_exponent,
+        repeats_often=(0,),
+    )
+)
+register(
+    Function(
+        "PERCENT_OF",
+        "numbers",
+        params(Param("the part", NUMBER), Param("the whole", NUMBER)),
+        "PERCENT_OF(part, whole)",
+        ResultType("decimal", _percentage_type),
+        "part * 100 / whole; NULL when the whole is zero.",
+        ("PERCENT_OF(3, 12)", "25"),
+        _percentage,
+        compute=_compute_percentage,
         repeats=(1,),
     )
 )
@@ -198,7 +248,7 @@ for _name, _pick, _pick_value, _meaning, _example in (
             "numbers",
             params(Param("a value", ORDERED, group="value"), repeat=Param("a value", ORDERED, group="value")),
             f"{_name}(value, …)",
-            same_as(0),
+            same_as(0, "the common type of the values"),
             _meaning,
             _example,
             _extreme(_pick),

@@ -18,7 +18,7 @@ else:
 
     F = _Late()
 
-__all__ = ["F", "balanced"]
+__all__ = ["F", "balanced", "computed_once"]
 
 
 def balanced(combine: Callable[[Column, Column], Column], columns: Sequence[Column]) -> Column:
@@ -27,3 +27,11 @@ def balanced(combine: Callable[[Column, Column], Column], columns: Sequence[Colu
         return columns[0]
     half = len(columns) // 2
     return combine(balanced(combine, columns[:half]), balanced(combine, columns[half:]))
+
+
+def computed_once(column: Column, use: Callable[[Column], Column]) -> Column:
+    """What `use` makes of a column that it may mention several times: Spark copies a column wherever it is mentioned.
+
+    A function over an array of one is the only variable an expression can have.
+    """
+    return F.get(F.transform(F.array(column), use), F.lit(0))

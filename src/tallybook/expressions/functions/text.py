@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
+from unicodedata import category
 
+from tallybook.expressions.functions.raising import refusing
 from tallybook.expressions.functions.spark import F
 from tallybook.expressions.registry import TEXT, WHOLE, Building, Computing, Function, Param, always, params, register
-from tallybook.expressions.values import lower, upper
+from tallybook.expressions.values import Value, lower, upper
 from tallybook.model.columns import BOOLEAN, INTEGER, STRING, ColumnType
 
 if TYPE_CHECKING:
@@ -16,6 +19,12 @@ if TYPE_CHECKING:
 
 _MOST = 2**31 - 1
 """Spark counts characters in 32 bits."""
+LONGEST_PADDED = 100_000
+"""Longer padding would only exhaust the memory."""
+_TOO_LONG = f"is too long, at most {LONGEST_PADDED:,} characters can be padded to"
+WHITE_SPACE = "".join(map(chr, (*range(9, 14), 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029)))
+WHITE_SPACE += "\u202f\u205f\u3000"
+"""What Unicode calls white space."""
 
 
 def _count(n: Column, least: int = 0) -> Column:
@@ -44,6 +53,59 @@ def _compute_substring(_c: Computing, text: str, start: int, length: int | None 
     return text[begin - 1 : begin - 1 + count]
 
 
+def _padded(name: str) -> Callable[..., Column]:
+    def build(_c: Building, text: Column, length: Column, fill: Column) -> Column:
+        padded = getattr(F, name.lower())(text, _count(length), fill)
+        return F.when(length > LONGEST_PADDED, refusing(name, length, _TOO_LONG)).otherwise(padded)
+
+    return build
+
+
+def _compute_padded(name: str) -> Callable[..., str]:
+    def compute(_c: Computing, text: str, length: int, fill: str) -> str:
+        if length > LONGEST_PADDED:
+            raise ValueError(f"{length} {_TOO_LONG}")
+        missing = max(length, 0) - len(text)
+        if missing <= 0:
+            return text[: max(length, 0)]
+        filling = (fill * missing)[:missing]
+        return filling + text if name == "LPAD" else text + filling
+
+    return compute
+
+
+def _part(_c: Building, text: Column, separator: Column, number: Column) -> Column:
+    """Spark's own gives an empty text for a part that is not there."""
+    without = F.char_length(F.replace(text, separator, F.lit("")))
+    separators = F.when(separator == "", 0).otherwise((F.char_length(text) - without) / F.char_length(separator))
+    return F.when(number.between(1, separators + 1), F.split_part(text, separator, _count(number)))
+
+
+def _compute_part(_c: Computing, text: str, separator: str, number: int) -> str | None:
+    parts = text.split(separator) if separator else [text]
+    return parts[number - 1] if 1 <= number <= len(parts) else None
+
+
+def _proper(_c: Building, text: Column) -> Column:
+    """Spark's own `initcap` takes only spaces for the end of a word."""
+    runs = F.regexp_extract_all(text, F.lit(r"([\p{L}\p{M}]+|[^\p{L}\p{M}]+)"))
+    return F.array_join(F.transform(runs, _capitalised), "")
+
+
+def _capitalised(word: Column) -> Column:
+    return F.concat(F.upper(F.left(word, F.lit(1))), F.lower(word.substr(2, _MOST)))
+
+
+def _compute_proper(_c: Computing, text: str) -> str:
+    runs = ("".join(run) for _, run in groupby(text, key=lambda character: category(character)[0] in "LM"))
+    return "".join(upper(run[0]) + lower(run[1:]) for run in runs)
+
+
+def _compute_blank(_c: Computing, text: Value) -> bool:
+    value = text()
+    return value is None or not value.strip(WHITE_SPACE)
+
+
 def _function(
     name: str,
     shape: tuple[Param, ...],
@@ -54,13 +116,24 @@ def _function(
     compute: Callable[..., object],
     optional: tuple[Param, ...] = (),
     repeats: tuple[int, ...] = (),
+    repeats_often: tuple[int, ...] = (),
 ) -> None:
     names = [param.name.removeprefix("the ") for param in (*shape, *optional)]
     signature = f"{name}({', '.join(names)})"
     many = params(*shape, optional=optional)
     register(
         Function(
-            name, "text", many, signature, always(result), summary, example, build, compute=compute, repeats=repeats
+            name,
+            "text",
+            many,
+            signature,
+            always(result),
+            summary,
+            example,
+            build,
+            compute=compute,
+            repeats=repeats,
+            repeats_often=repeats_often,
         )
     )
 
@@ -179,4 +252,62 @@ _function(
     ('REPLACE("a-b-c", "-", "")', "abc"),
     lambda c, x, part, new: F.replace(x, part, new),
     lambda _c, x, part, new: x.replace(part, new) if part else x,
+)
+_function(
+    "PROPER",
+    (_TEXT,),
+    STRING,
+    "The text with a capital at the beginning of each word and small letters in the rest. A word ends at anything "
+    "that is not a letter.",
+    ('PROPER("north-west REGION")', "North-West Region"),
+    _proper,
+    _compute_proper,
+)
+for _name, _side, _example in (
+    ("LPAD", "left", ('LPAD("42", 5, "0")', "00042")),
+    ("RPAD", "right", ('RPAD("42", 5, ".")', "42...")),
+):
+    _function(
+        _name,
+        (_TEXT, _LENGTH, Param("the fill", TEXT)),
+        STRING,
+        f"The text filled up on the {_side} to a length; a longer text is cut at its end.",
+        _example,
+        _padded(_name),
+        _compute_padded(_name),
+        repeats_often=(1,),
+    )
+_function(
+    "FIND",
+    (Param("the needle", TEXT), _TEXT),
+    INTEGER,
+    "The position of the first occurrence of the needle in the text, counted from 1; 0 if there is none.",
+    ('FIND("-", "2026-Q1")', "5"),
+    lambda c, needle, x: c.cast(F.position(needle, x), INTEGER),
+    lambda _c, needle, x: x.find(needle) + 1,
+)
+_function(
+    "SPLIT_PART",
+    (_TEXT, Param("the separator", TEXT), Param("the number", WHOLE)),
+    STRING,
+    "A part of a text with separators, counted from 1; NULL if there is no such part. An empty separator splits "
+    "nothing.",
+    ('SPLIT_PART("EMEA/DE/Berlin", "/", 2)', "DE"),
+    _part,
+    _compute_part,
+    repeats_often=(0, 1, 2),
+)
+register(
+    Function(
+        "ISBLANK",
+        "text",
+        params(_TEXT),
+        "ISBLANK(text)",
+        always(BOOLEAN),
+        "True when the text is NULL, empty, or only white space.",
+        ('ISBLANK("  ")', "true"),
+        lambda _c, text: F.coalesce(F.btrim(text, F.lit(WHITE_SPACE)) == "", F.lit(True)),
+        compute=_compute_blank,
+        null_safe=True,
+    )
 )

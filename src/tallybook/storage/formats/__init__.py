@@ -3,7 +3,20 @@
 Importing the package registers all formats.
 """
 
-from tallybook.storage.formats import catalog, csv, database, delta, json, orc, parquet
+from tallybook.storage.formats import catalog, csv, database, delta, excel, json, orc, parquet
 from tallybook.storage.formats.base import FORMATS, Ability, Format, format_of
 
-__all__ = ["FORMATS", "Ability", "Format", "catalog", "csv", "database", "delta", "format_of", "json", "orc", "parquet"]
+__all__ = [
+    "FORMATS",
+    "Ability",
+    "Format",
+    "catalog",
+    "csv",
+    "database",
+    "delta",
+    "excel",
+    "format_of",
+    "json",
+    "orc",
+    "parquet",
+]

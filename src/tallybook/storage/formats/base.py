@@ -7,9 +7,12 @@ compares names. A new format is one file here, with a subclass of `Format` and a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
+from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
@@ -42,6 +45,14 @@ class Ability(Enum):
         "cannot be written yet",
         "write to a datasource of type delta; Spark and databases can read it from there",
     )
+    REPLACE_PERIOD = _Refusal(
+        "WriteFailed",
+        "cannot replace the rows of one period in one step",
+        "write to a datasource of type delta, or to one location for each period with `mode: overwrite`",
+    )
+    """An output with `mode: replace_period` replaces the rows of `Output.periods` and keeps all others, in one step.
+    The writer calls `Output.periods.given` with the periods of the rows that it has staged, replaces the periods that
+    the call returns, and reports them in `Written.periods`."""
     FINGERPRINT = _Refusal("InternalError", "has no files that could be compared later")
     VERSIONS = _Refusal("InternalError", "keeps no versions of its rows")
 
@@ -98,8 +109,36 @@ class Format:
         raise self.refusal(Ability.WRITE, location)
 
     def fingerprint(self, spark: SparkSession, location: Location) -> list[Json]:
-        """Returns name, size and time of every file of a location."""
+        """Returns what every file of a location is recognised by: name, size, time, and a hash if it is local; the
+        number of rows of a table in a database."""
         raise self.refusal(Ability.FINGERPRINT, location)
+
+    def hold(self, locations: Sequence[Location]) -> AbstractContextManager[Mapping[Location, Location]]:
+        """Keeps the rows of locations as they are while a run reads them, if the format can and versions do not do it.
+
+        Returns the location to read instead of each one.
+        """
+        return nullcontext({})
+
+    def probe(self, location: Location) -> list[str] | None:
+        """Connects to the datasource of a location and returns the names of its tables or files; None if only Spark
+        can. Raises the problem of a datasource that does not answer."""
+        return None
+
+    def probe_with_spark(self, session: Callable[[], SparkSession], location: Location) -> list[str] | None:
+        """Returns the same with the help of Spark, which is started only if it is needed."""
+        return self.probe(location)
+
+    def owned_files(self, location: Location) -> tuple[Path, ...]:
+        """Returns the local files that outputs have written to a location; none if others have written there too."""
+        return ()
+
+    def unneeded_files(
+        self, location: Location, versions: Collection[int], before: datetime, runs: Collection[str]
+    ) -> tuple[Path, ...]:
+        """Returns the local files that the runs wrote before a time, and that these versions, the newest one and those
+        since that time do not need. Raises a problem if that cannot be known."""
+        return ()
 
     def local_size(self, location: Location) -> int | None:
         """Returns the size in bytes of all files of a location; None if they are not on this machine."""

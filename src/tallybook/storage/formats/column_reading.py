@@ -23,10 +23,13 @@ UNKNOWN_CALENDAR = "the file does not say which calendar it uses for days before
 
 
 class UnreadableType(T.DataType):
-    """A type that cannot be declared for a column, with its name for messages."""
+    """A type that cannot be declared for a column, with its name and a hint for messages."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self, name: str, hint: str = "declare the type that the data has, or write the data with the declared type"
+    ) -> None:
         self.name = name
+        self.hint = hint
 
     def simpleString(self) -> str:  # noqa: N802  # PySpark's name
         return self.name

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from tallybook.errors import fail
+from tallybook.exit_codes import BUSY
 from tallybook.model.columns import folded
 from tallybook.model.location import Location
 from tallybook.rows import sql
@@ -24,6 +25,7 @@ from tallybook.storage.formats.column_reading import ColumnReading, FileReading,
 from tallybook.storage.formats.plain_files import PlainFiles
 from tallybook.storage.formats.signature import Signature, unreadable
 from tallybook.storage.load import load, with_folder_values
+from tallybook.storage.notation import ISO
 from tallybook.storage.scan import FILE, ORIGIN, START, Field, Scan
 
 _THREADS = 16
@@ -154,7 +156,8 @@ def _open(
         )
     files = input_files(frame)
     if sorted(map(path_of, files)) != sorted(paths):  # positions count files
-        raise fail("DataLoadError", f"the files of {location} changed while the run opened them", hint="run again")
+        message = f"the files of {location} changed while the run opened them"
+        raise fail("DataLoadError", message, hint="run again", cause=BUSY)
     if both:
         names = {name: _folder_of(name) if name in both else name for name in partitions}
         values = {
@@ -200,7 +203,7 @@ def _scan(
     types = {name: columns[name].type if name in columns else T.StringType() for name in present}
     format.check_types(spark, location, types.values())
     frame, values = format.located(spark, opened, values, ordinals)
-    text = frozenset(name for name in present if name not in columns or columns[name].is_text)
+    text = {name: ISO for name in present if name not in columns or columns[name].is_text}
     column_names = opened.reading.names.union(opened.partitions)
     return Scan(frame, values, types, column_names, opened.files, text, doubts=doubts, folders=folders)
 

@@ -10,27 +10,40 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tallybook.errors import Problem, fail
+from tallybook.model.encoding import Encoding
 from tallybook.model.location import Location
 from tallybook.rows import sql
 from tallybook.rows.raising import raising
 from tallybook.storage.credentials import reader
-from tallybook.storage.files import check_compression, file_options, list_files, path_of, reader_path
+from tallybook.storage.files import check_compression, escape_pattern, file_options, list_files, path_of, reader_path
 from tallybook.storage.folders import check_layout, folder_values, visible
 from tallybook.storage.formats.base import register
 from tallybook.storage.formats.csv_dialect import Dialect
 from tallybook.storage.formats.csv_layout import Layout, find_fault, layouts
+from tallybook.storage.formats.csv_text import BOM, encode_file
 from tallybook.storage.formats.plain_files import EXACT_PATH, TEXT_OPTIONS, Options, PlainFiles
 from tallybook.storage.load import broken_row, check_names, load, texts
+from tallybook.storage.notation import ISO, Notation
 from tallybook.storage.scan import FILE, ORIGIN, ROW, START, Field, Scan, quoted
 
 _BROKEN, _TEXT, _RECORD, _FIELDS = map(sql.internal, ("broken", "text", "record", "fields"))
 _CR = "chr(13)"
+_BINARY = T.StructType(
+    [
+        T.StructField("path", T.StringType(), nullable=False),
+        T.StructField("modificationTime", T.TimestampType(), nullable=False),
+        T.StructField("length", T.LongType(), nullable=False),
+        T.StructField("content", T.BinaryType()),
+    ]
+)
+"""The columns of Spark's format for whole files."""
 _MOST_COLUMNS = 20480
 """The default of the parser."""
 
@@ -47,7 +60,8 @@ class Csv(PlainFiles):
         return scan_csv(spark, location, fields)
 
     def read_options(self, location: Location) -> Options:
-        return csv_options(location)
+        """Returns options for files that Spark has written and nobody has encoded yet."""
+        return {**csv_options(location), "encoding": "UTF-8"}
 
     def write_options(self, location: Location) -> Options:
         """Returns options that keep the spaces of text, which Spark removes by default."""
@@ -58,26 +72,49 @@ class Csv(PlainFiles):
             "sep": csv.delimiter,
             "header": csv.has_header,
             "nullValue": csv.null_value,
-            "escape": '"',
+            "quote": csv.quote,
+            "escape": csv.quote,
             "ignoreLeadingWhiteSpace": False,
             "ignoreTrailingWhiteSpace": False,
         }
 
     def prepared(self, spark: SparkSession, frame: DataFrame, location: Location) -> DataFrame:
-        """Converts decimals to plain digits (Spark writes 0E-10), and writes a row whose only value is NULL as a quoted
-        empty text, because readers skip empty lines. Without a header, a text in the first column that begins with a
-        byte order mark fails the job, because readers drop the mark at the start of a file."""
+        """Converts numbers, dates and timestamps to the notation of the datasource (Spark writes 0E-10), and writes a
+        row whose only value is NULL as a quoted empty text, because readers skip empty lines. A text that the encoding
+        cannot express fails the job. So does, without a header, a text in the first column that begins with a byte
+        order mark, because readers drop the mark at the start of a file."""
         options = file_options(location)
-        decimals = {field.name for field in frame.schema.fields if isinstance(field.dataType, T.DecimalType)}
-        columns = {name: quoted(name).cast("string") if name in decimals else quoted(name) for name in frame.columns}
+        notation, encoding = Notation.of(options), Dialect.of(options).encoding
+        columns = {f.name: notation.written(quoted(f.name), f.dataType, f.name) for f in frame.schema.fields}
         if len(columns) == 1 and not options.null_value:
             columns = {name: F.coalesce(value.cast("string"), F.lit("")) for name, value in columns.items()}
-        first = frame.schema.fields[0]
-        if not options.has_header and isinstance(first.dataType, T.StringType):
-            failure = raising("WriteFailed", column=first.name, value=quoted(first.name))
-            marked = quoted(first.name).startswith("\ufeff")
-            columns[first.name] = F.when(marked, failure).otherwise(columns[first.name])
+        of_text = [field.name for field in frame.schema.fields if isinstance(field.dataType, T.StringType)]
+        if options.has_header and (bad := next(filter(encoding.lacks, frame.columns), None)) is not None:
+            message = f"{location} could not be written: the column name '{bad}' cannot be written in {encoding.label}"
+            raise fail("WriteFailed", message, hint="set `encoding: utf-8`, or rename the column")
+        for name in of_text if encoding.letters is not None else ():
+            foreign = F.rlike(quoted(name), F.lit(f"[^{_letters(encoding)}]"))
+            failure = raising("WriteFailed", column=name, value=quoted(name), form=f"in {encoding.label}")
+            columns[name] = F.when(foreign, failure).otherwise(columns[name])
+        first = frame.columns[0]
+        if not options.has_header and first in of_text:
+            failure = raising("WriteFailed", column=first, value=quoted(first))
+            columns[first] = F.when(quoted(first).startswith(BOM), failure).otherwise(columns[first])
         return frame.select(*(value.alias(name) for name, value in columns.items()))
+
+    def finish_file(self, file: Path, location: Location) -> None:
+        options = file_options(location)
+        encoding = Dialect.of(options).encoding
+        if options.bom or not encoding.is_utf_8:
+            encode_file(file, encoding, mark=options.bom)
+
+    def existing_columns(self, spark: SparkSession, location: Location, target: str) -> T.StructType:
+        """Returns the columns of the first file, because appending keeps them equal in all."""
+        if not file_options(location).has_header:
+            return spark.read.options(**csv_options(location)).csv(escape_pattern(target)).schema
+        [first, *_] = list_files(spark.read, escape_pattern(target))
+        [layout] = layouts(spark, location, [first])
+        return T.StructType(texts(layout.header))
 
     def same_columns(self, location: Location, existing: T.StructType, new: T.StructType) -> bool:
         """Files without a header have the same columns if they have as many."""
@@ -121,11 +158,12 @@ def csv_options(location: Location, columns: int = 0) -> dict[str, str | bool]:
         "header": options.has_header,
         "multiLine": True,
         "lineSep": "\n",
-        "escape": '"',
-        "charToEscapeQuoteEscaping": '"',
+        "quote": options.quote,
+        "escape": options.quote,
+        "charToEscapeQuoteEscaping": options.quote,
         "unescapedQuoteHandling": "RAISE_ERROR",
         "nullValue": "",
-        "encoding": "UTF-8",
+        "encoding": Dialect.of(options).encoding.java,
         "columnNameOfCorruptRecord": _BROKEN,
         "maxColumns": str(max(_MOST_COLUMNS, columns + 1)),
     }
@@ -144,7 +182,8 @@ def _scan(
     opened = (_split if split else _parse)(spark, location, layout, len(names), paths)
     wanted = [field.physical for field in fields]
     null = sql.text(file_options(location).null_value)
-    columns = {name: opened.fields[index] for index, name in enumerate(names) if name in wanted}
+    encoding = Dialect.of(file_options(location)).encoding
+    columns = {name: _decoded(opened.fields[index], encoding) for index, name in enumerate(names) if name in wanted}
     own = {name: f"nullif(coalesce({field}, ''), {null})" for name, field in columns.items()}
     in_folders = {name: sql.name(name) for name in opened.partitions if name in wanted}
     folders = {name: sql.internal(f"folder of {name}") for name in own if name in in_folders}
@@ -157,7 +196,7 @@ def _scan(
         dict.fromkeys(present, T.StringType()),
         frozenset(names).union(opened.partitions),
         tuple(files),
-        present,
+        dict.fromkeys(in_folders, ISO) | dict.fromkeys(own, Notation.of(file_options(location))),
         quoted(_BROKEN),
         folders=folders,
     )
@@ -199,16 +238,21 @@ def _parse(spark: SparkSession, location: Location, layout: Layout, count: int, 
     if layout.crlf:
         frame = frame.where(f"NOT {fields[0]} <=> {_CR}")
         fields[-1] = f"rtrim({_CR}, {fields[-1]})"
-    origin = {FILE: ORIGIN[FILE], START: ORIGIN[START], _BROKEN: broken_row(_BROKEN, columns.names[0])}
+    broken = _decoded(broken_row(_BROKEN, columns.names[0]), Dialect.of(file_options(location)).encoding)
+    origin = {FILE: ORIGIN[FILE], START: ORIGIN[START], _BROKEN: broken}
     return _Opened(frame, fields, origin, partitions)
 
 
 def _split(spark: SparkSession, location: Location, layout: Layout, count: int, paths: Sequence[str] | None) -> _Opened:
     """Finds the records with a pattern in the text of a whole file."""
     dialect = Dialect.of(file_options(location))
-    columns = T.StructType(texts([_TEXT]))
-    whole, partitions = load(spark, location, "text", columns, {"wholetext": True}, paths)
-    text = F.ltrim(quoted(_TEXT), F.lit("\ufeff"))
+    if dialect.encoding.is_utf_8:
+        whole, partitions = load(spark, location, "text", T.StructType(texts([_TEXT])), {"wholetext": True}, paths)
+        text = quoted(_TEXT)
+    else:
+        whole, partitions = load(spark, location, "binaryFile", _BINARY, {}, paths)
+        text = F.decode(F.col("content"), dialect.encoding.java)
+    text = F.ltrim(text, F.lit(BOM))
     records = F.posexplode(F.regexp_extract_all(text, F.lit(dialect.records), F.lit(0))).alias(ROW, _RECORD)
     rows = whole.select(*map(quoted, partitions), F.expr(ORIGIN[FILE]).alias(FILE), records)
     if file_options(location).has_header:
@@ -225,8 +269,20 @@ def _split(spark: SparkSession, location: Location, layout: Layout, count: int, 
 
 def _unquoted(part: Column, dialect: Dialect) -> Column:
     bare = F.rtrim(part, F.lit(dialect.padding))
-    inside = F.replace(F.substring(bare, F.lit(2), F.length(bare) - 2), F.lit('""'), F.lit('"'))
-    return F.when(part.startswith('"'), inside).otherwise(part)
+    inside = F.substring(bare, F.lit(2), F.length(bare) - 2)
+    inside = F.replace(inside, F.lit(dialect.quote * 2), F.lit(dialect.quote))
+    return F.when(part.startswith(dialect.quote), inside).otherwise(part)
+
+
+def _decoded(text: str, encoding: Encoding) -> str:
+    """Returns SQL for a text that Spark has read in a code page as ISO-8859-1."""
+    read, meant = encoding.from_spark
+    return f"translate({text}, {sql.text(read)}, {sql.text(meant)})" if read else text
+
+
+def _letters(encoding: Encoding) -> str:
+    """Returns the characters of a code page for the brackets of a pattern."""
+    return "".join(f"\\x{{{ord(letter):x}}}" for letter in encoding.letters or "")
 
 
 def _numbers(count: int) -> list[str]:

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from tallybook.model.datasource import FileOptions
+from tallybook.model.datasource import FormatOptions
+from tallybook.model.encoding import UTF_8, Encoding, encoding_of
 
-_QUOTE = ord('"')
-_INSIDE = re.compile(rb'[^"]*+(?:""[^"]*+)*+')
-_QUOTED = r'"[^"]*+(?:""[^"]*+)*+"'
 _PADDING = [chr(code) for code in range(0x21) if chr(code) not in "\r\n"]
 """What Spark's parser ignores after a closing quote."""
 
@@ -41,19 +39,31 @@ class Fault:
 
 @dataclass(frozen=True)
 class Dialect:
-    """CSV with a delimiter of one or more characters."""
+    """CSV with a delimiter of one or more characters, and a quote of one ASCII character.
+
+    Its patterns for bytes are for text in UTF-8, whatever encoding the files have.
+    """
 
     delimiter: str
+    quote: str = '"'
+    encoding: Encoding = UTF_8
 
     @classmethod
-    def of(cls, options: FileOptions) -> Dialect:
+    def of(cls, options: FormatOptions) -> Dialect:
         """Returns the dialect of a datasource's options; a tab may be written as `\\t`."""
-        return cls("\t" if options.delimiter == r"\t" else options.delimiter)
+        delimiter = "\t" if options.delimiter == r"\t" else options.delimiter
+        encoding = encoding_of(options.encoding)
+        assert encoding is not None, "the checker refuses other encodings"
+        return cls(delimiter, options.quote, encoding)
 
     @property
     def spark_delimiter(self) -> str:
-        """The delimiter as an option of Spark, which takes a backslash for the beginning of an escape."""
-        return self.delimiter.replace("\\", "\\\\")
+        """The delimiter as an option of Spark, which takes a backslash for the beginning of an escape, and reads the
+        bytes of a code page as those of ISO-8859-1."""
+        read = self.delimiter
+        if not self.encoding.is_unicode:
+            read = read.encode(self.encoding.name, errors="replace").decode(self.encoding.java)
+        return read.replace("\\", "\\\\")
 
     @property
     def doubles_quotes(self) -> bool:
@@ -66,12 +76,15 @@ class Dialect:
 
         Possessive quantifiers keep Java from recursing into each character.
         """
-        return rf'(?:(?<=^|[\r\n]|{self._escaped})"[^"]*+(?:""[^"]*+)*+(?:"|\z)|[^\r\n"]++|")++'
+        q = self._quote
+        return rf"(?:(?<=^|[\r\n]|{self._escaped}){q}{self._quoted_text}(?:{q}|\z)|[^\r\n{q}]++|{q})++"
 
     @property
     def next_field(self) -> str:
         """A pattern in Java's syntax for a delimiter and a field without faults, which is its group 1."""
-        return rf'{self._escaped}({_QUOTED}{self._padding}|(?!")(?:(?!{self._escaped})[^\r\n])*+)'
+        q = self._quote
+        quoted = f"{q}{self._quoted_text}{q}{self._padding}"
+        return rf"{self._escaped}({quoted}|(?!{q})(?:(?!{self._escaped})[^\r\n])*+)"
 
     @property
     def padding(self) -> str:
@@ -87,7 +100,7 @@ class Dialect:
             field = self._field.match(text, at)
             if field is None:
                 return None
-            fields.append(field[2] if field[1] is None else field[1].replace('""', '"'))
+            fields.append(field[2] if field[1] is None else field[1].replace(self.quote * 2, self.quote))
             if not text.startswith(self.delimiter, field.end()):
                 break
             at = field.end() + len(self.delimiter)
@@ -99,9 +112,10 @@ class Dialect:
         A quote that opens a field follows a delimiter or a line end. A quote that closes a field precedes one.
         """
         end = len(lines)
-        while (last := lines.rfind(b'"', 0, end)) >= 0:
+        quote = self.quote.encode()
+        while (last := lines.rfind(quote, 0, end)) >= 0:
             first = last
-            while first and lines[first - 1] == _QUOTE:
+            while first and lines[first - 1] == quote[0]:
                 first -= 1
             if (last - first) % 2 == 0:
                 if not self._field_start.search(lines, max(0, first - len(self._bytes)), first):
@@ -121,7 +135,7 @@ class Dialect:
         for block in blocks:
             at = 0
             if opened:
-                at = _end(_INSIDE, block, 0)
+                at = _end(self._inside, block, 0)
                 if at == len(block):
                     line += _line_ends(block)
                     continue
@@ -130,8 +144,8 @@ class Dialect:
                 at, opened = at + 1, 0
             at = _end(outside, block, at)
             if at < len(block):
-                closing = _end(_INSIDE, block, at + 1)
-                if block[at] != _QUOTE or closing < len(block):
+                closing = _end(self._inside, block, at + 1)
+                if block[at] != ord(self.quote) or closing < len(block):
                     return Fault(line + _line_ends(block[:closing]), unclosed=False)
                 opened = line + _line_ends(block[:at])
             line += _line_ends(block)
@@ -146,13 +160,28 @@ class Dialect:
         return re.escape(self.delimiter)
 
     @cached_property
+    def _quote(self) -> str:
+        """The quote in a pattern, inside and outside of brackets."""
+        return rf"\x{ord(self.quote):02x}"
+
+    @cached_property
+    def _quoted_text(self) -> str:
+        return f"[^{self._quote}]*+(?:{self._quote}{{2}}[^{self._quote}]*+)*+"
+
+    @cached_property
+    def _inside(self) -> re.Pattern[bytes]:
+        return re.compile(self._quoted_text.encode())
+
+    @cached_property
     def _padding(self) -> str:
         return "[" + "".join(f"\\x{ord(letter):02x}" for letter in self.padding) + "]*+"
 
     @cached_property
     def _field(self) -> re.Pattern[str]:
         end = rf"(?={self._escaped}|[\r\n]|\Z)"
-        return re.compile(rf'"((?:[^"]|"")*+)"{self._padding}{end}|((?!")(?:(?!{self._escaped})[^\r\n])*+)')
+        q = self._quote
+        unquoted = rf"((?!{q})(?:(?!{self._escaped})[^\r\n])*+)"
+        return re.compile(rf"{q}((?:[^{q}]|{q}{q})*+){q}{self._padding}{end}|{unquoted}")
 
     @cached_property
     def _field_start(self) -> re.Pattern[bytes]:
@@ -165,18 +194,22 @@ class Dialect:
 
     @cached_property
     def _outside(self) -> re.Pattern[bytes]:
-        return self._unquoted(rb'[^"]++', rb'"')
+        q = self._quote.encode()
+        return self._unquoted(rb"[^" + q + rb"]++", q)
 
     @cached_property
     def _outside_for_spark(self) -> re.Pattern[bytes]:
-        return self._unquoted(rb'(?:[^"\r]|\r\n|\r\Z)++', rb'(?<!\r)"', stray=not self.doubles_quotes)
+        q = self._quote.encode()
+        text = rb"(?:[^" + q + rb"\r]|\r\n|\r\Z)++"
+        return self._unquoted(text, rb"(?<!\r)" + q, stray=not self.doubles_quotes)
 
     def _unquoted(self, text: bytes, closing: bytes, *, stray: bool = True) -> re.Pattern[bytes]:
         """Matches text outside quotes and whole quoted fields, up to the first quote that is not closed properly."""
         delimiter = re.escape(self._bytes)
         at_start = rb"(?:\A|(?<=[\r\n])|(?<=" + delimiter + rb"))"
-        quoted = at_start + rb'"[^"]*+(?:""[^"]*+)*+' + closing + rb"(?=" + self._field_end.pattern + rb")"
-        in_text = rb"(?!" + at_start + rb')"'
+        q = self._quote.encode()
+        quoted = at_start + q + self._inside.pattern + closing + rb"(?=" + self._field_end.pattern + rb")"
+        in_text = rb"(?!" + at_start + rb")" + q
         return re.compile(rb"(?:" + rb"|".join([text, quoted, *([in_text] if stray else [])]) + rb")*+")
 
 

@@ -10,23 +10,22 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from tallybook.errors import RunError, fail
 from tallybook.model.location import Location
+from tallybook.rows import sql
 from tallybook.storage.credentials import reader
 from tallybook.storage.files import file_options, path_of, readable_here, reader_paths
 from tallybook.storage.formats.csv_dialect import Dialect, Fault, Quote
+from tallybook.storage.formats.csv_text import BOM, text_blocks
 from tallybook.storage.scan import FILE, ORIGIN, START
 
 _THREADS = 16
-_BLOCK, _HEAD = 16 * 2**20, 2**20
+_HEAD = 2**20
 _HEADER_LINES = 1000
-_BOM = "\ufeff"
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _LONE_RETURN = re.compile(rb"\r(?!\n|\Z)")
 _SPLIT_BYTES = 64 * 2**20
 """The largest file that is split into records by a pattern, because that holds the file in memory several times."""
@@ -59,7 +58,7 @@ def layouts(spark: SparkSession, location: Location, files: Sequence[str]) -> di
     options = file_options(location)
     dialect = Dialect.of(options)
     here = readable_here(files)
-    summaries = {} if here else _summaries(spark, location, files)
+    summaries = {} if here else _summaries(spark, location, files, dialect)
 
     def layout_of(file: str) -> Layout:
         content = _content(spark, location, file, here=here)
@@ -82,31 +81,28 @@ def layouts(spark: SparkSession, location: Location, files: Sequence[str]) -> di
 def find_fault(spark: SparkSession, location: Location, file: str) -> RunError | None:
     """Returns the error for the first misplaced quote, with its line; None if there is none."""
     content = _content(spark, location, file, here=readable_here([file]))
-    fault = Dialect.of(file_options(location)).fault(content.blocks())
-    return None if fault is None else _faulty(content.path, fault)
+    dialect = Dialect.of(file_options(location))
+    fault = dialect.fault(content.blocks())
+    return None if fault is None else _faulty(content.path, fault, dialect)
 
 
 def _content(spark: SparkSession, location: Location, file: str, *, here: bool) -> _Content:
     path = path_of(file)
+    encoding = Dialect.of(file_options(location)).encoding
     if here:
-        return _Content(path, lambda: next(_blocks(path, _HEAD), b""), lambda: _blocks(path))
+        return _Content(
+            path, lambda: next(text_blocks(path, encoding, _HEAD), b""), lambda: text_blocks(path, encoding)
+        )
+    if not encoding.is_utf_8:
+        raise fail(
+            "DataLoadError",
+            f"{path} cannot be read in {encoding.label}: it is compressed, or not on this machine",
+            hint="copy it to this machine and decompress it, or save it as UTF-8",
+        )
     lines = _text(spark, location, [file])
     return _Content(
         path, lambda: b"".join(_encoded(lines.take(_HEADER_LINES))), lambda: _encoded(lines.toLocalIterator())
     )
-
-
-def _blocks(path: str, size: int = _BLOCK) -> Iterator[bytes]:
-    try:
-        with Path(path).open("rb") as file:
-            block = file.read(size) + file.readline()
-            if block.startswith(_UTF_16):
-                raise fail("DataLoadError", f"{path} is encoded in UTF-16", hint="save it as UTF-8")
-            yield block.removeprefix(_BOM.encode())
-            while block := file.read(size):
-                yield block + file.readline()
-    except OSError as error:
-        raise fail("DataLoadError", f"{path} cannot be read: {error.strerror}") from error
 
 
 def _text(spark: SparkSession, location: Location, files: Sequence[str]) -> DataFrame:
@@ -116,7 +112,7 @@ def _text(spark: SparkSession, location: Location, files: Sequence[str]) -> Data
 
 def _encoded(lines: Iterable[Row]) -> Iterator[bytes]:
     for number, line in enumerate(lines):
-        text = line["value"] if number else line["value"].removeprefix(_BOM)
+        text = line["value"] if number else line["value"].removeprefix(BOM)
         yield f"{text}\n".encode()
 
 
@@ -126,7 +122,7 @@ def _header(content: _Content, dialect: Dialect) -> tuple[tuple[str, ...], str]:
     if record is None:
         fault = dialect.fault(content.blocks())
         raise (
-            _faulty(content.path, fault)
+            _faulty(content.path, fault, dialect)
             if fault
             else fail("DataLoadError", f"the header of {content.path} is too long")
         )
@@ -159,7 +155,7 @@ def _look(content: _Content, dialect: Dialect) -> _Lines:
     return _Lines(crlf, split or not size, size)
 
 
-def _summaries(spark: SparkSession, location: Location, files: Sequence[str]) -> dict[str, Row]:
+def _summaries(spark: SparkSession, location: Location, files: Sequence[str], dialect: Dialect) -> dict[str, Row]:
     """Summarises files that only Spark can read, in one pass over their lines; a file without lines has no summary."""
     lines = _text(spark, location, files).selectExpr(
         "value",
@@ -167,11 +163,12 @@ def _summaries(spark: SparkSession, location: Location, files: Sequence[str]) ->
         f"struct({ORIGIN[START]}, monotonically_increasing_id()) AS at",
         "instr(value, chr(13)) AS return",
     )
+    quote, twice = sql.text(dialect.quote), sql.text(dialect.quote * 2)
     summaries = lines.groupBy("file").agg(
         F.expr("bool_or(return = length(value) AND return > 0) AS crlf"),
         F.expr("bool_or(return BETWEEN 1 AND length(value) - 1) AS lone"),
-        F.expr("""max_by(value, at) FILTER (WHERE contains(replace(value, '""'), '"')) AS quoted"""),
-        F.expr("""sum(length(value) - length(replace(value, '"'))) % 2 = 0 AS even"""),
+        F.expr(f"max_by(value, at) FILTER (WHERE contains(replace(value, {twice}), {quote})) AS quoted"),
+        F.expr(f"sum(length(value) - length(replace(value, {quote}))) % 2 = 0 AS even"),
         F.expr("sum(octet_length(value) + 1) AS size"),
     )
     return {row["file"]: row for row in summaries.collect()}
@@ -196,17 +193,17 @@ def _look_elsewhere(content: _Content, summary: Row | None, dialect: Dialect) ->
 def _check_quotes(content: _Content, dialect: Dialect) -> None:
     fault = dialect.fault(content.blocks())
     if fault is not None:
-        raise _faulty(content.path, fault)
+        raise _faulty(content.path, fault, dialect)
 
 
-def _faulty(path: str, fault: Fault) -> RunError:
+def _faulty(path: str, fault: Fault, dialect: Dialect) -> RunError:
     where = f"{path} line {fault.line}"
-    if fault.unclosed:
-        return fail("DataLoadError", f"{where}: a field begins with a quote that is never closed", hint=_QUOTES)
-    return fail("DataLoadError", f"{where}: there is text after the closing quote of a field", hint=_QUOTES)
-
-
-_QUOTES = 'a field that begins with a quote ends at the next one; a quote inside it is written twice: "5"" pipe"'
+    what = "a field begins with a quote that is never closed"
+    if not fault.unclosed:
+        what = "there is text after the closing quote of a field"
+    example = '"5"" pipe"'.replace('"', dialect.quote)
+    hint = f"a field that begins with a quote ends at the next one; a quote inside it is written twice: {example}"
+    return fail("DataLoadError", f"{where}: {what}", hint=hint)
 
 
 def _too_large(path: str) -> RunError:

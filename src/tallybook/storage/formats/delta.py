@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -11,10 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from tallybook.model.location import ABSENT, Location
 from tallybook.resolve.overlap import Area, area
 from tallybook.storage.formats.base import Ability, Format, register
+from tallybook.storage.formats.delta_cleanup import unneeded_files
 from tallybook.storage.formats.delta_commit import check_folder, write_delta
 from tallybook.storage.formats.delta_table import open_table, scan_delta, table_root
 from tallybook.storage.formats.parquet import PARQUET
-from tallybook.storage.output import Output
+from tallybook.storage.output import Output, foreign_to_delta
+from tallybook.storage.probe import delta_tables
 from tallybook.storage.scan import Field, Scan
 from tallybook.storage.stage import Written
 
@@ -23,7 +28,7 @@ class Delta(Format):
     """Delta: a table keeps its versions, so a version identifies the rows."""
 
     type = "delta"
-    can = frozenset({Ability.SCAN, Ability.WRITE, Ability.VERSIONS})
+    can = frozenset({Ability.SCAN, Ability.WRITE, Ability.REPLACE_PERIOD, Ability.VERSIONS})
     signature = PARQUET.signature
     expands_names = True
 
@@ -50,9 +55,24 @@ class Delta(Format):
         table = open_table(location)
         return ABSENT if table is None else table.version()
 
+    def probe(self, location: Location) -> list[str]:
+        return delta_tables(location)
+
     def local_size(self, location: Location) -> int | None:
         table = open_table(location) if location.local_path is not None else None
         return None if table is None else sum(pa.table(table.get_add_actions())["size_bytes"].to_pylist())
+
+    def owned_files(self, location: Location) -> tuple[Path, ...]:
+        """Returns all files of a table, its log included, if outputs have made every entry of its folder."""
+        root = Path(table_root(location))
+        if location.local_path is None or not root.is_dir() or foreign_to_delta(root):
+            return ()
+        return tuple(Path(path, name) for path, _, names in os.walk(root) for name in sorted(names))
+
+    def unneeded_files(
+        self, location: Location, versions: Collection[int], before: datetime, runs: Collection[str]
+    ) -> tuple[Path, ...]:
+        return unneeded_files(location, versions, before, runs) if location.local_path is not None else ()
 
     def areas_read(self, location: Location) -> Iterable[Area]:
         return [area(location.target)]

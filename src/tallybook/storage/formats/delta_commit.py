@@ -5,38 +5,37 @@ the operation; the next attempt of the same output removes them, and an attempt 
 attempt has its own subfolder, because Spark may still be writing after its driver has died. A commit has two
 application transactions: the run with its operation, so that an output is never committed twice; and the output's name
 with the run's claim, so that a run that was declared dead cannot commit after its successor.
+
+A commit that replaces periods removes the files with their rows. Where a removed file also has rows of other periods,
+Spark writes those into new files first, which the same commit adds.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import time
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote
-from uuid import uuid4
 
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
+from deltalake import DeltaTable, PostCommitHookProperties, Schema
 from deltalake.exceptions import DeltaError
-from deltalake.transaction import AddAction, create_table_with_add_actions
+from deltalake.transaction import create_table_with_add_actions
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from tallybook.errors import TallybookError, fail
+from tallybook.exit_codes import BUSY
 from tallybook.model.location import Location
 from tallybook.storage.credentials import delta_options
-from tallybook.storage.failure import SPARK_ERRORS
+from tallybook.storage.failure import could_not_write
+from tallybook.storage.formats.delta_changes import OPERATION, OUTPUT_ROWS, PERIODS, RUN, Changes
 from tallybook.storage.formats.delta_log import ADDED_ROWS
 from tallybook.storage.formats.delta_table import open_table, table_root, table_schema
-from tallybook.storage.formats.parquet import PARQUET
-from tallybook.storage.output import UNGUARDED, Guard, Output, foreign_to_delta, in_the_way
-from tallybook.storage.stage import StagedFile, Written, clear, columns_text, stage
+from tallybook.storage.output import Guard, Output, foreign_to_delta, in_the_way, other_partitions
+from tallybook.storage.stage import Written, clear, columns_text
 
-_ATTEMPTS = 10
-_RUN, _OPERATION = "tallybook.run", "tallybook.operation"
+_ATTEMPTS = 30
 _FOREVER = "interval 36500 days"
 _KEEP_VERSIONS = {
     "delta.enableExpiredLogCleanup": "false",
@@ -58,7 +57,7 @@ def write_delta(spark: SparkSession, frame: DataFrame, location: Location, outpu
     except ConnectionError:  # the JVM has ended; nothing is wrong with the destination
         raise
     except OSError as error:
-        raise fail("WriteFailed", f"{location} could not be written: {error}") from error
+        raise could_not_write(location, error) from error
 
 
 def _write(spark: SparkSession, frame: DataFrame, location: Location, output: Output) -> Written:
@@ -69,7 +68,7 @@ def _write(spark: SparkSession, frame: DataFrame, location: Location, output: Ou
         table = open_table(location)
         done = _committed(location, table, tuple(frame.columns), run_id, seq) if table is not None else None
         if table is not None and done is None:
-            _refuse(location, table, frame.schema, mode)
+            _refuse(location, table, frame.schema, output)
             _refuse_superseded(location, table, guard, mode)
         return done or table
 
@@ -77,14 +76,9 @@ def _write(spark: SparkSession, frame: DataFrame, location: Location, output: Ou
     if isinstance(done := look(), Written):
         return done
     clear(spark, location, f"{table_root(location)}/{output.name}")
-    folder = f"{output.name}/{uuid4().hex}"
-    written = _stage(spark, frame, location, output, folder)
-    properties = CommitProperties(
-        custom_metadata={_RUN: run_id, _OPERATION: seq, ADDED_ROWS: sum(file.rows for file in written)},
-        max_commit_retries=0,
-        app_transactions=[Transaction(run_id, seq), *_fence(guard)],
-    )
+    changes = Changes.staged(spark, frame, location, output)
     conflict: DeltaError | None = None
+    was_tried = False
     for attempt in range(_ATTEMPTS + 1):
         try:
             table = look()
@@ -92,28 +86,16 @@ def _write(spark: SparkSession, frame: DataFrame, location: Location, output: Ou
                 return table
             if attempt == _ATTEMPTS or (conflict is not None and table is None):
                 break
+            changes.look(table)
             guard.check()
         except TallybookError:
-            if conflict is None:  # no commit was tried, so none can name these files
-                clear(spark, location, f"{table_root(location)}/{folder}")
+            if not was_tried:  # so no commit can name these files
+                changes.clear()
             raise
-        conflict = _commit(location, table, frame.schema, _added(folder, written), mode, properties)
-    raise fail("WriteFailed", f"{location} could not be committed: {conflict}") from conflict
-
-
-def _stage(
-    spark: SparkSession, frame: DataFrame, location: Location, output: Output, folder: str
-) -> tuple[StagedFile, ...]:
-    try:
-        return stage(PARQUET, spark, frame, location, f"{table_root(location)}/{folder}")
-    except (*SPARK_ERRORS, TallybookError):
-        if location.local_path is not None:  # elsewhere it takes a job, which the next attempt can pay for
-            clear(spark, location, f"{table_root(location)}/{output.name}")
-        raise
-
-
-def _fence(guard: Guard) -> list[Transaction]:
-    return [] if guard is UNGUARDED else [Transaction(guard.output, guard.claim)]
+        was_tried = True
+        conflict = _commit(location, table, frame.schema, changes)
+    message = f"{location} could not be committed: {conflict}"
+    raise fail("WriteFailed", message, hint="run again when nothing else writes to it", cause=BUSY) from conflict
 
 
 def _refuse_superseded(location: Location, table: DeltaTable, guard: Guard, mode: str) -> None:
@@ -134,14 +116,7 @@ def _refuse_superseded(location: Location, table: DeltaTable, guard: Guard, mode
             guard.refuse_rival(rival, str(location))
 
 
-def _commit(
-    location: Location,
-    table: DeltaTable | None,
-    schema: T.StructType,
-    added: Sequence[AddAction],
-    mode: str,
-    properties: CommitProperties,
-) -> DeltaError | None:
+def _commit(location: Location, table: DeltaTable | None, schema: T.StructType, changes: Changes) -> DeltaError | None:
     """Tries once to commit; returns the conflict if the table has changed since it was opened. delta-rs must not retry
     by itself: an overwrite removes the files of the version it saw, so after a conflict the table is opened again."""
     no_cleanup = PostCommitHookProperties(cleanup_expired_logs=False)
@@ -150,18 +125,20 @@ def _commit(
             create_table_with_add_actions(
                 table_root(location),
                 _delta_schema(schema),
-                list(added),
+                changes.add_actions,
+                partition_by=list(changes.output.partition_by),
                 configuration=_KEEP_VERSIONS,
-                commit_properties=properties,
+                commit_properties=changes.properties,
                 post_commithook_properties=no_cleanup,
                 storage_options=delta_options(location),
             )
         else:
             table.create_write_transaction(
-                list(added),
-                "overwrite" if mode == "overwrite" else "append",
+                [*changes.add_actions, *changes.remove_actions],
+                "overwrite" if changes.output.mode == "overwrite" else "append",
                 _delta_schema(schema),
-                commit_properties=properties,
+                partition_by=table.metadata().partition_columns,
+                commit_properties=changes.properties,
                 post_commithook_properties=no_cleanup,
             )
     except DeltaError as error:
@@ -177,8 +154,10 @@ def _committed(
         return None
     for limit in (20, None):
         for entry in table.history(limit):
-            if (entry.get(_RUN), entry.get(_OPERATION)) == (run_id, seq):
-                return Written(int(entry[ADDED_ROWS]), columns, _version_of(location, table.version(), run_id, seq))
+            if (entry.get(RUN), entry.get(OPERATION)) == (run_id, seq):
+                rows = int(entry.get(OUTPUT_ROWS, entry[ADDED_ROWS]))
+                version = _version_of(location, table.version(), run_id, seq)
+                return Written(rows, columns, version, tuple(entry.get(PERIODS) or ()))
     raise fail("WriteFailed", f"run {run_id} has already written {location}, but the log no longer has its commit")
 
 
@@ -201,14 +180,6 @@ def _version_of(location: Location, newest: int, run_id: str, seq: int) -> int:
     if newest == 0 or not has_it(newest - 1):
         return newest
     return bisect_left(range(newest), True, key=has_it)
-
-
-def _added(folder: str, written: Sequence[StagedFile]) -> list[AddAction]:
-    now = int(time.time() * 1000)
-    return [
-        AddAction(quote(f"{folder}/{file.name}"), file.size, {}, now, True, json.dumps({"numRecords": file.rows}))
-        for file in written
-    ]
 
 
 def _delta_schema(schema: T.StructType) -> Schema:
@@ -242,26 +213,29 @@ def _refuse_misread(location: Location) -> None:
         )
 
 
-def _refuse(location: Location, table: DeltaTable, schema: T.StructType, mode: str) -> None:
+def _refuse(location: Location, table: DeltaTable, schema: T.StructType, output: Output) -> None:
     """Raises WriteFailed for a table that this output may not, or cannot, change."""
+    mode = output.mode
     if mode == "error":
         raise fail(
             "WriteFailed",
             f"{location} already exists",
-            hint="the mode of the output is error; use overwrite or append to write it anyway",
+            hint="the output has `mode: error`; use `overwrite` or `append` to write it anyway",
         )
     protocol, metadata = table.protocol(), table.metadata()
     needs = set(protocol.writer_features or ()) - _WRITER_FEATURES
     if _PLAIN_WRITER < protocol.min_writer_version < _LISTED_WRITER:
         needs.add(f"writer version {protocol.min_writer_version}")
-    if metadata.partition_columns:
-        needs.add(f"partitions by {', '.join(metadata.partition_columns)}")
     if needs:
         raise fail("WriteFailed", f"{location} uses features that cannot be written yet: {', '.join(sorted(needs))}")
+    if set(metadata.partition_columns) != set(output.partition_by):
+        raise other_partitions(str(location), metadata.partition_columns, output.partition_by)
     existing = table_schema(table)
-    if mode == "append" and {f.name: f.dataType for f in existing} != {f.name: f.dataType for f in schema}:
+    keeps_rows = mode in ("append", "replace_period")
+    if keeps_rows and {f.name: f.dataType for f in existing} != {f.name: f.dataType for f in schema}:
         raise fail(
             "WriteFailed",
             f"{location} has the columns {columns_text(existing)}; the output has {columns_text(schema)}",
-            hint="append needs the same columns; mode overwrite replaces them",
+            hint=f"{mode} needs the same columns, because other rows stay in the table; write to another table, or "
+            "replace all rows with mode overwrite",
         )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
@@ -18,10 +19,11 @@ from tallybook.errors import RunError, fail
 from tallybook.model.location import ABSENT, Location
 from tallybook.rows import sql
 from tallybook.storage.credentials import delta_options, reader
-from tallybook.storage.failure import error_condition
+from tallybook.storage.failure import SPARK_ERRORS, error_condition, missing_connector, refused_by_store
 from tallybook.storage.files import escape_pattern, input_files, path_of
 from tallybook.storage.formats.delta_log import log_fault
 from tallybook.storage.load import with_folder_values
+from tallybook.storage.notation import ISO
 from tallybook.storage.scan import FILE, NAME, ORIGIN, ROW, START, Field, Scan, positioned
 
 _READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
@@ -45,6 +47,8 @@ def open_table(location: Location) -> DeltaTable | None:
             return None
         raise _without_version(location) from None
     except (DeltaError, OSError) as error:
+        if location.local_path is None and isinstance(error, OSError):
+            raise _refused(location, error) from error
         raise (_unreadable(location, error) if location.version is None else _without_version(location)) from error
 
 
@@ -61,34 +65,85 @@ def scan_delta(spark: SparkSession, location: Location, fields: Sequence[Field],
     table = open_table(location)
     if table is None:
         return ()
+    rows = open_files(spark, location, table, table_files(location, table))
+    schema = table_schema(table)
+    present = [f.physical for f in fields if f.physical in schema.names]
+    ordinals = {url: first + index for index, url in enumerate(sorted(rows.files))}
+    values = {name: sql.name(name) for name in present}
+    frame, values = positioned(spark, rows.frame, {**values, **rows.origin}, ordinals)
+    types = {name: schema[name].dataType for name in present}
+    partitions = dict.fromkeys(table.metadata().partition_columns, ISO)
+    return (Scan(frame, values, types, frozenset(schema.names), tuple(sorted(rows.files)), partitions),)
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file in the log of a table."""
+
+    path: str
+    """Its path as the log has it: encoded, and usually relative to the table."""
+    size: int
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    """The values of the partition columns in its rows, as text."""
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+    """What the log says of its rows: `num_records`, and by column `min`, `max` and `null_count`."""
+
+    def absolute(self, location: Location) -> str:
+        """Returns the path or url of the file."""
+        decoded = unquote(self.path)
+        return path_of(decoded) if urlsplit(self.path).scheme else f"{table_root(location)}/{decoded}"
+
+
+@dataclass(frozen=True)
+class OpenedFiles:
+    """The rows of some files of a table."""
+
+    frame: DataFrame
+    """The columns of the table. Partition columns are text."""
+    files: Mapping[str, TableFile]
+    """The files by their urls, as Spark spells them."""
+    origin: Mapping[str, str]
+    """SQL for the origin of a row."""
+
+
+def table_files(location: Location, table: DeltaTable) -> tuple[TableFile, ...]:
+    """Returns the files of a version of a table, as its log lists them."""
     try:
         _refuse_unsupported(location, table)
-        schema = table_schema(table)
-        partitions = sorted(table.metadata().partition_columns)
-        actions = pa.table(table.get_add_actions()).to_pylist()
+        actions = pa.table(table.get_add_actions())
     except DeltaError as error:
         raise _unreadable(location, error) from error
     if location.local_path is not None and (fault := log_fault(table_root(location), table.version())):
         raise _damaged(location, fault)
-    files = {_absolute(location, action["path"]): action.get("partition") or {} for action in actions}
-    _check_files(location, {_absolute(location, action["path"]): action["size_bytes"] for action in actions})
-    present = [f.physical for f in fields if f.physical in schema.names]
-    stored = T.StructType([field for field in schema.fields if field.name not in partitions])
-    frame, urls, origin = _rows(spark, location, stored, tuple(files))
+    partitions = _partitions(actions, table.metadata().partition_columns)
+    return tuple(
+        TableFile(action["path"], action["size_bytes"], values, action)
+        for action, values in zip(actions.to_pylist(), partitions, strict=True)
+    )
+
+
+def _partitions(actions: pa.Table, names: Sequence[str]) -> Iterable[dict[str, str | None]]:
+    """Returns the values of the partition columns of each file. Arrow writes them as text, because Python has no year
+    after 9999."""
+    if not names or not actions.num_rows:
+        return [{} for _ in range(actions.num_rows)]
+    values = actions["partition"].combine_chunks()
+    texts = [values.field(name).cast(pa.string()).to_pylist() for name in names]
+    return [dict(zip(names, of_file, strict=True)) for of_file in zip(*texts, strict=True)]
+
+
+def open_files(spark: SparkSession, location: Location, table: DeltaTable, files: Sequence[TableFile]) -> OpenedFiles:
+    """Returns the rows of some files of a table. A file that is missing or has another size is a problem."""
+    by_path = {file.absolute(location): file for file in files}
+    _check_files(location, {path: file.size for path, file in by_path.items()})
+    partitions = sorted(table.metadata().partition_columns)
+    stored = T.StructType([column for column in table_schema(table).fields if column.name not in partitions])
+    frame, urls, origin = _rows(spark, location, stored, tuple(by_path))
+    of_urls = {url: by_path[path] for url, path in urls.items()}
     if partitions:
-        of_files = {url: files[path] for url, path in urls.items()}
-        frame = with_folder_values(spark, frame, origin[FILE], partitions, of_files)
-    ordinals = {url: first + index for index, url in enumerate(sorted(urls))}
-    values = {name: sql.name(name) for name in present}
-    frame, values = positioned(spark, frame, values | origin, ordinals)
-    types = {name: schema[name].dataType for name in present}
-    return (Scan(frame, values, types, frozenset(schema.names), tuple(sorted(urls)), frozenset(partitions)),)
-
-
-def _absolute(location: Location, path: str) -> str:
-    """Returns the path of a file in the log, where it is encoded and usually relative to the table."""
-    decoded = unquote(path)
-    return path_of(decoded) if urlsplit(path).scheme else f"{table_root(location)}/{decoded}"
+        values = {url: file.partition for url, file in of_urls.items()}
+        frame = with_folder_values(spark, frame, origin[FILE], partitions, values)
+    return OpenedFiles(frame, of_urls, origin)
 
 
 def _rows(
@@ -105,9 +160,11 @@ def _rows(
         parquet = reader(spark, location).options(datetimeRebaseMode="CORRECTED", int96RebaseMode="CORRECTED")
         frame = parquet.schema(stored).parquet(*(escape_pattern(file) for file in files))
         urls = {url: path_of(url) for url in input_files(frame)}
-    except AnalysisException as error:
+    except SPARK_ERRORS as error:
         if error_condition(error) == "PATH_NOT_FOUND":
             raise _gone(location, "a file in its log does not exist") from error
+        if missing := missing_connector(error, location.target):
+            raise fail("DataLoadError", missing[0], hint=missing[1]) from error
         raise
     if set(urls.values()) != set(files):
         raise fail("DataLoadError", f"Spark reads other files than those in the log of {location}")
@@ -158,6 +215,17 @@ def _without_version(location: Location) -> RunError:
     if newest < location.version:
         return _gone(location, f"the newest version of the table is {newest}")
     return _gone(location, "log entries of that version were removed")
+
+
+def _refused(location: Location, error: OSError) -> RunError:
+    """Returns the error for an object store that does not answer, or does not let the table be read."""
+    refused, cause = refused_by_store(error)
+    return fail(
+        "DataLoadError",
+        f"{location} cannot be opened: {refused}",
+        hint="check the bucket, `credential_ref`, `endpoint` and `region` of the datasource",
+        cause=cause,
+    )
 
 
 def _unreadable(location: Location, error: Exception) -> RunError:

@@ -16,6 +16,7 @@ from tallybook.storage.formats.base import register
 from tallybook.storage.formats.json_lines import STRICT, find_keys
 from tallybook.storage.formats.plain_files import EXACT_PATH, TEXT_OPTIONS, Options, PlainFiles
 from tallybook.storage.load import broken_row, check_names, load, texts, with_folder_values
+from tallybook.storage.notation import ISO
 from tallybook.storage.scan import FILE, ORIGIN, START, Field, Scan, quoted
 
 _BROKEN, _NO_KEY = map(sql.internal, ("broken", "no key"))
@@ -85,7 +86,7 @@ def _scan(spark: SparkSession, location: Location, fields: Sequence[Field]) -> t
             types,
             column_names,
             files,
-            frozenset(present),
+            dict.fromkeys(present, ISO),
             quoted(_BROKEN),
             folders=both,
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -14,8 +15,9 @@ from tallybook.storage.formats.column_reading import FileReading
 from tallybook.storage.formats.columnar import ColumnarFiles, OpenedFiles
 from tallybook.storage.formats.parquet_footer import SIGNATURE, never_blank, parquet_reading
 from tallybook.storage.formats.plain_files import Options
+from tallybook.storage.partitions import files_in_partitions
 from tallybook.storage.scan import ORIGIN, positioned
-from tallybook.storage.stage import StagedFile
+from tallybook.storage.stage import StagedFile, staged_file
 
 
 class Parquet(ColumnarFiles):
@@ -47,9 +49,11 @@ class Parquet(ColumnarFiles):
     ) -> tuple[StagedFile, ...]:
         """Counts rows in the footers if this process can read the folder and it has rows, otherwise with Spark."""
         folder = Path(path.removeprefix("file:"))
-        files = sorted(folder.glob("[!._]*.parquet")) if folder.is_dir() else []
+        files = [file for file in files_in_partitions(folder) if fnmatch(file.name, "[!._]*.parquet")]
         rows_of = ((file, pq.read_metadata(file).num_rows) for file in files)
-        counted = tuple(StagedFile(file.name, file.stat().st_size, rows) for file, rows in rows_of if rows)
+        counted = tuple(
+            staged_file(str(folder), str(file), file.stat().st_size, rows) for file, rows in rows_of if rows
+        )
         return counted or super().staged_files(spark, frame, location, path)
 
     def never_blank(self, path: str, column: str) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,10 +15,13 @@ from tallybook.model.state import Json
 from tallybook.resolve.overlap import Area, areas_read
 from tallybook.storage.credentials import reader
 from tallybook.storage.file_writer import check_files, write_files
-from tallybook.storage.files import list_files, path_of, reader_path, reader_paths
+from tallybook.storage.files import escape_pattern, list_files, path_of, reader_path, reader_paths
+from tallybook.storage.fingerprints import file_state, time_text
 from tallybook.storage.folders import local_files, visible
 from tallybook.storage.formats.base import Ability, Format
-from tallybook.storage.output import Output
+from tallybook.storage.output import Output, foreign_files
+from tallybook.storage.partitions import files_in_partitions
+from tallybook.storage.probe import data_files
 from tallybook.storage.scan import Scan
 from tallybook.storage.stage import StagedFile, Written, count_staged_files
 
@@ -58,7 +60,7 @@ class PlainFiles(Format):
         return EXACT_PATH
 
     def read_options(self, location: Location) -> Options:
-        """Returns options of Spark's reader for files that an output has written."""
+        """Returns options of Spark's reader for files that it has just written."""
         return {}
 
     def staged_files(
@@ -67,9 +69,41 @@ class PlainFiles(Format):
         """Returns the files of a staged folder that have rows."""
         return count_staged_files(self, spark, frame, location, path)
 
+    def save(
+        self,
+        spark: SparkSession,
+        frame: DataFrame,
+        ready: DataFrame,
+        location: Location,
+        path: str,
+        options: Options,
+        partition_by: Sequence[str],
+    ) -> tuple[StagedFile, ...]:
+        """Writes rows that are `prepared` into a new folder. Returns the files that have rows."""
+        ready.write.format(self.type).options(**options).partitionBy(*partition_by).save(path)
+        return self.staged_files(spark, frame, location, path)
+
+    def finish_file(self, file: Path, location: Location) -> None:
+        """Changes a staged file into what readers get. Spark has counted its rows before."""
+
+    def existing_columns(self, spark: SparkSession, location: Location, target: str) -> T.StructType:
+        """Returns the columns of the files in a folder."""
+        return spark.read.format(self.type).options(**self.read_options(location)).load(escape_pattern(target)).schema
+
     def same_columns(self, location: Location, existing: T.StructType, new: T.StructType) -> bool:
         """True if rows with the columns `new` can be added to files with the columns `existing`."""
         return {f.name: f.dataType for f in existing.fields} == {f.name: f.dataType for f in new.fields}
+
+    def probe(self, location: Location) -> list[str]:
+        return data_files(location)
+
+    def owned_files(self, location: Location) -> tuple[Path, ...]:
+        target = Path(location.local_path or "")
+        if location.local_path is None or target.is_symlink():
+            return ()
+        if target.is_file():
+            return (target,) if location.source.is_one_file(target.name) else ()
+        return () if foreign_files(target) else tuple(files_in_partitions(target))
 
     def check_destination(self, location: Location, output: Output) -> None:
         check_files(location, output)
@@ -78,12 +112,16 @@ class PlainFiles(Format):
         return write_files(self, spark, frame, location, output)
 
     def written_by(self, location: Location, output: Output) -> Location:
-        """Returns the location of the files whose names begin with the output's name."""
-        return replace(location, target=f"{location.target.rstrip('/')}/{output.name}-*")
+        """Returns the location of the files whose names begin with the output's name. It is a pattern, so the columns
+        in folder names are not read."""
+        folders = "*/" * len(output.partition_by)
+        return replace(location, target=f"{location.target.rstrip('/')}/{folders}{output.name}-*")
 
     def has_written(self, location: Location, output: Output) -> bool | None:
         local = location.local_path
-        return None if local is None else any(file.name.startswith(f"{output.name}-") for file in Path(local).iterdir())
+        if local is None:
+            return None
+        return any(file.name.startswith(f"{output.name}-") for file in files_in_partitions(Path(local)))
 
     def fingerprint(self, spark: SparkSession, location: Location) -> list[Json]:
         return _file_states(spark, location)
@@ -100,34 +138,29 @@ class PlainFiles(Format):
 
 
 def _file_states(spark: SparkSession, location: Location) -> list[Json]:
-    """Returns name, size and time of every file of a location, sorted by name."""
+    """Returns what every file of a location is recognised by, sorted by name."""
     local = local_files(location)
     if local is not None:
-        return list(filter(None, map(_state, local)))
+        return list(filter(None, map(file_state, local)))
     files = visible(location, list_files(reader(spark, location), reader_path(location)))
     if not files:
         return []
     listed = reader(spark, location).format("binaryFile").load(reader_paths(files))
     states = listed.selectExpr("path", "length", "unix_micros(modificationTime) / 1000000 AS modified").orderBy("path")
     return [
-        {"file": row["path"], "size": row["length"], "modified": _time(row["modified"])} for row in states.collect()
+        {"file": row["path"], "size": row["length"], "modified": time_text(row["modified"])} for row in states.collect()
     ]
 
 
 def _local_size(location: Location) -> int | None:
     """Returns the size in bytes of all files of a location; None if it is a pattern or not on this machine."""
     local = local_files(location)
-    return None if local is None else sum(state["size"] for state in filter(None, map(_state, local)))
+    return None if local is None else sum(map(_size, local))
 
 
-def _state(file: Path) -> Json | None:
-    """Returns the state of a file; None if it was removed after it was listed."""
+def _size(file: Path) -> int:
+    """Returns the size of a file; 0 if it was removed after it was listed."""
     try:
-        status = file.stat()
+        return file.stat().st_size
     except FileNotFoundError:
-        return None
-    return {"file": str(file), "size": status.st_size, "modified": _time(status.st_mtime)}
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat()
+        return 0

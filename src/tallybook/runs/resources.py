@@ -30,7 +30,7 @@ PRIVATE = ".tallybook"
 
 
 @dataclass(frozen=True)
-class Environment:
+class WorkspaceResources:
     """The store, the Spark session and the folders of one workspace."""
 
     definitions: Definitions
@@ -43,9 +43,11 @@ class Environment:
 
     @property
     def sandbox(self) -> Path:
-        """The folder for outputs of drafts."""
-        settings = self.definitions.settings
-        return self.root / (settings.sandbox if settings else f"{PRIVATE}/sandbox")
+        """The folder for outputs of drafts. Each environment has a folder of its own in it, which no project has: their
+        ids do not begin with `@`."""
+        settings, environment = self.definitions.settings, self.definitions.environment
+        folder = self.root / (settings.sandbox if settings else f"{PRIVATE}/sandbox")
+        return folder if environment is None else folder / f"@{environment}"
 
     @property
     def scratch(self) -> Path:
@@ -87,6 +89,18 @@ class Environment:
         with store:
             yield store
 
+    def environment_of(self, run_id: str) -> str | None:
+        """Returns the environment of a run of this workspace in the same store; the chosen one if there is no such
+        run."""
+        url = self._store_url()
+        return Store.environment_of(url, self._reference(url), run_id)
+
+    def full_id(self, beginning: str) -> str:
+        """Returns the id of the run or batch of this workspace that begins with the text; the text itself if there is
+        none. Raises RunNotFound if there are several."""
+        url = self._store_url()
+        return Store.id_from(url, self._reference(url), beginning)
+
     def upgrade_store(self) -> None:
         """Makes or migrates the tables of the store."""
         with Store(self._store_url()) as store:
@@ -120,6 +134,7 @@ class Environment:
         """Returns what a store recognises this workspace by."""
         return WorkspaceRef(
             name=self._recorded_name,
+            environment=self.definitions.environment,
             host=socket.gethostname(),
             root=self.root,
             owns_store=url.get_backend_name() == "sqlite" and self._contains(Path(str(url.database))),

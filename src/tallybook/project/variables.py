@@ -31,6 +31,9 @@ def overridden(settings: Settings, environ: Mapping[str, str]) -> Settings:
         | {
             "spark": _replaced(settings.spark, spark, f"{PREFIX}SPARK_"),
             "logs": _replaced(settings.logs, _given(environ, ("keep",), f"{PREFIX}LOGS_"), f"{PREFIX}LOGS_"),
+            "retention": _replaced(
+                settings.retention, _given(environ, ("older_than",), f"{PREFIX}RETENTION_"), f"{PREFIX}RETENTION_"
+            ),
         },
         PREFIX,
     )
