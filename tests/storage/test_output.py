@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -202,3 +205,26 @@ def test_clearing_follows_no_link(tmp_path):
     (tmp_path / "link").symlink_to("precious")
     assert clear(tmp_path / "link") == []
     assert list(contents(tmp_path / "precious")) == ["part-00000-x.csv"]
+
+
+def test_a_killed_run_whose_spark_still_works_does_not_block_the_next(tmp_path):
+    left = tmp_path / ".out.tallybook-01a1de71-7cee-7fee-adb1-000000000001-5-0123456789abcdef0123456789abcdef"
+    put(left, "_temporary/0/part-00000-x.csv")
+    deadline = time.monotonic() + 0.5
+
+    def spark_outlives_its_run():
+        while time.monotonic() < deadline:
+            with suppress(FileNotFoundError):
+                attempt = left / "_temporary" / "0"
+                for folder in (attempt.parent, attempt):
+                    folder.mkdir(exist_ok=True)
+                (attempt / "part-00000-x.csv").touch()
+                (attempt / "part-00000-x.csv").rename(left / "part-00000-x.csv")
+                attempt.rmdir()
+
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(spark_outlives_its_run)
+        with locked(tmp_path / "out"):
+            pass
+        working.result()
+    assert list(tmp_path.iterdir()) == []
