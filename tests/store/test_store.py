@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from sqlalchemy.engine import URL
 import tallybook.store
 from tallybook.errors import StoreError
 from tallybook.store.database import shown, store_url
-from tallybook.store.store import REVISIONS, VERSION_TABLE, Store
+from tallybook.store.store import REVISIONS, SQLITE_TABLES, VERSION_TABLE, Store, _migrate
 from tallybook.store.tables import metadata
 
 SECRET = "s3cr3t-word"
@@ -154,6 +155,25 @@ def test_the_migrations_make_the_tables_the_code_expects(store: Store) -> None:
     with store._read() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
         assert compare_metadata(context, metadata) == []
+
+
+def test_a_new_sqlite_store_is_what_the_migrations_make(golden: Callable[[Path, str], None]) -> None:
+    with sa.create_engine("sqlite://").connect() as connection:
+        _migrate(connection)
+        connection.commit()
+        raw = connection.connection.driver_connection
+        assert isinstance(raw, sqlite3.Connection)
+        golden(SQLITE_TABLES, "".join(f"{_in_one_order(statement)}\n" for statement in raw.iterdump()))
+
+
+def _in_one_order(statement: str) -> str:
+    """The statement with the constraints of a table sorted: Alembic writes them in any order."""
+    first, *lines = [line.rstrip(", ") for line in statement.splitlines()]
+    if not lines:
+        return statement
+    constraints = sorted(line for line in lines[:-1] if line.startswith(("\tCONSTRAINT", "\tFOREIGN", "\tPRIMARY")))
+    columns = [line for line in lines[:-1] if line not in constraints]
+    return "\n".join([first, ",\n".join([*columns, *constraints]), lines[-1]])
 
 
 def test_the_list_of_revisions_is_that_of_the_scripts() -> None:

@@ -30,6 +30,8 @@ _Answer = TypeVar("_Answer")
 REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
 """All revisions, oldest first; a test compares them with the scripts."""
 VERSION_TABLE = "tallybook_version"
+SQLITE_TABLES = Path(__file__).parent / "sqlite_tables.sql"
+"""What all migrations together make of an empty SQLite file; a test compares the two."""
 
 
 class Schema(Database):
@@ -93,9 +95,18 @@ class Schema(Database):
             draft = type(self)(self.url.set(database=str(file)))
             try:
                 draft._use_write_ahead_log()
-                draft._upgrade_tables()
+                draft._create_tables()
             finally:
                 draft.close()
+
+    def _create_tables(self) -> None:
+        """Creates the tables of an empty SQLite file as the migrations would, in a tenth of their time."""
+        with self._translated():
+            raw = self._engine.raw_connection()
+            try:
+                raw.cursor().executescript(SQLITE_TABLES.read_text(encoding="utf-8"))
+            finally:
+                raw.close()
 
     def _upgrade_tables(self) -> None:
         with self._write(rebuild=True) as connection:
