@@ -7,6 +7,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -95,8 +96,12 @@ class Document:
         return SourceText(node.value, self._at(node), _offsets(node, self.lines), self.lines, label)
 
 
-def load_documents(content: bytes, file: str) -> tuple[list[Document], list[Problem]]:
-    """Returns all documents of a file, and the problems that prevent reading it."""
+@lru_cache(maxsize=256)
+def load_documents(content: bytes, file: str) -> tuple[Sequence[Document], Sequence[Problem]]:
+    """Returns all documents of a file, and the problems that prevent reading it.
+
+    A process that opens a workspace again reads only the files that have changed: parsing them is most of the work.
+    """
     text, problem = _decode(content, file)
     if problem is not None:
         return [], [problem]
