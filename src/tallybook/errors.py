@@ -75,7 +75,7 @@ PROBLEM_TYPES = _types(
         "grouped nor aggregated.",
         "APPEND_005",
     ),
-    ("AggregateMisplaced", "check", "An aggregate function is used outside `aggregate` and `append`."),
+    ("AggregateMisplaced", "check", "An aggregate function is used where it is not allowed, such as in a selector."),
     ("TypeMismatch", "check", "A value has another type than its column, argument or key needs."),
     ("InvalidSelector", "check", "A selector or join condition is blank, or its value is not true or false."),
     ("EmptyAssignments", "check", "An update assigns nothing."),
@@ -380,5 +380,8 @@ def did_you_mean(name: str, choices: Iterable[str], *, near_only: bool = False, 
     near = difflib.get_close_matches(name[:_LONGEST_NAME].lower(), by_lower, n=1, cutoff=similarity)
     if near:
         return f"did you mean '{by_lower[near[0]]}'?"
+    longer = [choice for choice in names if name and name.lower() in choice.lower().split("_")]
+    if len(longer) == 1:
+        return f"did you mean '{longer[0]}'?"
     listed = [f"'{choice}'" if "," in choice else choice for choice in names if not choice.startswith("_")]
     return "one of: " + ", ".join(listed) if 0 < len(listed) <= 12 and not near_only else None

@@ -112,6 +112,27 @@ def test_wrong_usage_is_exit_code_2(case: str, capsys: pytest.CaptureFixture[str
     assert "\n  hint: " in shown.err
 
 
+WRONG_VALUES = {
+    "--as-of soon": "Invalid value for '--as-of': 'soon' is not a date; write it as 2026-01-31",
+    "--show many": "Invalid value for '--show': it must be a whole number",
+    "--parallel 0": "Invalid value for '--parallel': it must be at least 1",
+}
+
+
+@pytest.mark.parametrize("option", WRONG_VALUES)
+def test_the_value_of_an_option_is_refused_in_plain_words(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "close", "--period", "2026-01", *option.split()]) == 2
+    assert capsys.readouterr().err.splitlines()[0] == f"error: {WRONG_VALUES[option]}"
+
+
+def test_a_folder_inside_a_workspace_names_the_workspace(sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (sound / "inside").mkdir()
+    for folder, reason in (("inside", "it has no tallybook.yaml"), ("nowhere", "there is no such folder")):
+        assert main(["validate", "--workspace", str(sound / folder)]) == 2
+        shown = capsys.readouterr().err
+        assert shown == f"error: '{sound / folder}' is not a workspace: {reason}\n  hint: the workspace is '{sound}'\n"
+
+
 @pytest.mark.parametrize("case", WRONG_USAGE)
 def test_wrong_usage_is_json_too(case: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--json", *WRONG_USAGE[case]]) == 2

@@ -57,7 +57,7 @@ def test_several_aggregates(spark: SparkSession) -> None:
         ("Amount string, amount string", "frame 'orders' has the columns 'Amount' and 'amount'"),
         ("`s` string, `ſ` string", "frame 'orders' has the columns 's' and 'ſ'"),
         ("`tallybook:rows` string", "'tallybook:rows' of frame 'orders' has a name that only Tallybook uses"),
-        ("id string, id string", "frame 'orders' has twice the column 'id'"),
+        ("id string, id string", "frame 'orders' has the column 'id' twice"),
     ],
 )
 def test_columns_that_spark_cannot_tell_apart(columns: str, said: str, spark: SparkSession) -> None:
@@ -91,5 +91,5 @@ def test_names_with_backquotes_and_dots(spark: SparkSession) -> None:
 def test_frames_that_are_no_datasets(spark: SparkSession) -> None:
     with pytest.raises(UsageError, match="'x`y' cannot be the name of a frame"):
         applied(orders(spark), update(x="1"), table="x`y")
-    with pytest.raises(UsageError, match="frame 'orders' has no column of its own"):
+    with pytest.raises(UsageError, match="frame 'orders' has no columns except system columns"):
         applied(orders(spark).select("_period"), update(x="1"))

@@ -66,6 +66,7 @@ MISTAKES = {
         "amount 100",
         "amount region",
         "amount * 10%",
+        "IF(is_paid, amount * 10%, 0)",
         "1,5 * amount",
         ".5 * amount",
         "$100",

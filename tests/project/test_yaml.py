@@ -55,6 +55,12 @@ UNREADABLE: dict[str, tuple[str | bytes, int, str]] = {
     "Latin-1": ("dataset:\n  id: caf\xe9\n".encode("latin-1"), 2, "not UTF-8"),
     "UTF-16": ("dataset:\n  id: a\n".encode("utf-16"), 1, "not UTF-8"),
     "a second colon": ("dataset:\n  name: Orders: all\n", 2, "a second ': ' is not allowed here"),
+    "a key that is indented too far": (
+        "dataset:\n  id: a\n    name: b\n",
+        3,
+        "this key does not fit what is before it",
+    ),
+    "a forgotten separator": (f"dataset: {{id: a, name: A, {TABLE}}}\ndataset: {{}}\n", 2, "already defined on line 1"),
     "an open quote": ('dataset:\n  name: "Orders\n', 3, "never closed"),
     "an open bracket": ("dataset:\n  name: [Orders\n", 3, "a ',' or the closing bracket is missing"),
     "a percent sign": ("dataset:\n  name: %x\n", 2, "cannot begin a value"),
@@ -106,6 +112,27 @@ def test_what_an_unreadable_file_defines_is_not_missed_elsewhere(validate: Valid
     assert [(problem.type, problem.place and problem.place.file) for problem in problems] == [
         ("InvalidYaml", "broken.yaml")
     ]
+
+
+def test_the_hint_for_a_key_that_is_there_twice(validate: Validate, sound: Path) -> None:
+    [problem] = validate({"a.yaml": f"dataset: {{id: a, name: A, {TABLE}}}\ndataset: {{}}\n"})
+    assert problem.hint == "separate documents with a line `---`"
+    (sound / "a.yaml").unlink()
+    [problem] = validate({"tallybook.yaml": "name: a\nname: b\n"})
+    assert problem.hint == "keep one of them"
+
+
+def test_a_document_of_a_misspelt_kind_is_not_missed_elsewhere(validate: Validate) -> None:
+    user = "project:\n  id: p\n  name: P\n  input_dataset_id: misspelt\n"
+    operations = "  operations:\n    - {seq: 1, name: Remove, type: delete, selector: anything = 1}\n"
+    [problem] = validate({"a.yaml": "datset:\n  id: misspelt\n", "project.yaml": user + operations})
+    assert (problem.type, problem.hint) == ("UnknownKey", "did you mean 'dataset'?")
+
+
+def test_a_misspelt_type_is_found(validate: Validate) -> None:
+    text = HEAD + "    - {seq: 1, name: Remove, typ: delete}\n"
+    [problem] = validate({"project.yaml": text})
+    assert (problem.message, problem.hint) == ("the key 'type' is missing", "write 'type' instead of 'typ'")
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])

@@ -87,6 +87,10 @@ DOUBTS = {
         "dataset:\n  id: sales\n  name: a: b\n",
         "dataset 'sales' may be defined here a second time",
     ),
+    "a misspelt kind": (
+        "datset:\n  id: sales\n",
+        "dataset 'sales' may be defined here a second time",
+    ),
     "text nobody can read": ("dataset: {id: \udcff}", None),
 }
 

@@ -113,6 +113,14 @@ def test_an_input_with_too_few_rows_fails_before_anything_is_written(books: Book
     assert books.run().run.status == "completed"
 
 
+def test_several_projects_at_once_show_their_warnings(books: Books, tally: Tally, spark: SparkSession) -> None:
+    add(books, 5, "amount > 0", on_failure="warn")
+    said = tally(books, "run", "close", "report", "--period", "2026-01")
+    assert said.code == 0
+    close = said.out.partition("1 of 2: close 2026-01 completed, 7 rows\n")[2]
+    assert close.startswith("  warning: check 5 'Check 5': 1 of 3 rows failed: ")
+
+
 def test_an_input_without_rows_is_a_warning(active: Books, tally: Tally) -> None:
     (active.root / "data" / "sales" / "2026-01.csv").write_text("id,region,amount\n")
     said = tally(active, "run", "close", "--period", "2026-01")

@@ -90,6 +90,20 @@ resolver:
   id: by-month"""
 
 
+def test_a_file_that_another_program_has_changed_has_old_checksums(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "rows"
+    spark.range(1000).coalesce(1).write.parquet(str(folder))
+    (file,) = folder.glob("*.parquet")
+    pq.write_table(pa.table({"id": list(range(2000))}), file)
+    with pytest.raises(Exception) as caught:
+        spark.read.schema("id long").parquet(str(folder)).collect()
+    from tallybook.storage.diagnose import failed_read
+
+    found = failed_read(caught.value, [])
+    assert found is not None and found[0].hint is not None
+    assert found[0].hint.endswith(f"remove .{file.name}.crc, which has its old checksums")
+
+
 def test_a_file_that_is_removed_while_it_is_read(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(ROWS, tmp_path / "a.parquet")
     frame = spark.read.parquet(str(tmp_path))

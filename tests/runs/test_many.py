@@ -192,6 +192,13 @@ def test_a_project_in_use_whose_file_is_broken_fails_and_is_not_forgotten(year: 
     assert "(project 'close' may be defined here)" in said.json["problems"][0]["message"]
 
 
+def test_a_plan_names_the_first_and_last_of_many_periods(books: Books, tally: Tally) -> None:
+    (books.root / "ytd.yaml").write_text(dedent(YEAR_TO_DATE))
+    plan = tally(books, "run", "close", "ytd", "--period", "2026-01..2026-12", "--draft", "--plan-only").out
+    assert plan.splitlines()[7].split(maxsplit=3)[3] == "close 2026-01, close 2026-02, close 2026-03"
+    assert plan.splitlines()[-1].split(maxsplit=3)[3] == "close 2026-01 to 2026-12 (12 periods)"
+
+
 def test_all_of_nothing(books: Books, tally: Tally) -> None:
     said = tally(books, "run", "--all", "--period", "2026-01", "--json")
     assert said.code == 0 and said.json["items"] == []
@@ -261,7 +268,7 @@ def test_closing_a_period_names_what_is_not_done(year: Books, tally: Tally) -> N
     assert "close" not in said.err
     unfinished = tally(year, "period", "2026-Q1", "--close", "--json").json["unfinished"]
     assert {(entry["project"], entry["reason"]) for entry in unfinished if "stale" not in entry["reason"]} == {
-        ("close", "has not run for all of it"),
-        ("report", "has not run for all of it"),
+        ("close", "has not run for the whole period"),
+        ("report", "has not run for the whole period"),
         ("ytd", "has not run"),
     }

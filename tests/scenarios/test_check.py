@@ -10,7 +10,7 @@ from tests.scenarios.kit import HEAD, rows, workspace
 from tallybook.errors import Problem
 from tallybook.project.check import check
 from tallybook.project.load import load_definitions
-from tallybook.scenarios.check import check_scenarios
+from tallybook.scenarios.check import check_scenarios, read_cases
 
 INLINE = """scenario:
   name: One
@@ -184,6 +184,31 @@ project:
     - {seq: 1, name: Bad, type: delete, selector: missing = 1}
 """
     assert problems(tmp_path, rows("id: A"), **{"project.yaml": broken}) == []
+
+
+BROKEN = {
+    "a project": {"project.yaml": "project:\n  id: close\n  name: a: b\n"},
+    "a project without a key": {"project.yaml": "project: {id: close, name: Close, operations: []}\n"},
+    "a dataset": {"sales.yaml": "dataset:\n  id: sales\n  name: Sales\n"},
+    "a misspelt kind": {"sales.yaml": "datset:\n  id: sales\n  name: Sales\n"},
+    "a dataset of a project": {
+        "other.yaml": "project:\n  id: x\n  register_as_dataset: sales\n",
+        "sales.yaml": "---\n",
+    },
+    "the calendar": {"tallybook.yaml": "name: sales\ncalendar: fiscal\n"},
+    "a broken calendar": {
+        "tallybook.yaml": "name: sales\ncalendar: fiscal\n",
+        "calendar.yaml": "calendar:\n  id: fiscal\n  name: a: b\n",
+    },
+}
+
+
+@pytest.mark.parametrize("files", BROKEN.values(), ids=BROKEN)
+def test_what_is_broken_elsewhere_is_not_a_problem_of_each_scenario(tmp_path: Path, files: dict[str, str]) -> None:
+    root = workspace(tmp_path, rows("id: A") + "---\n" + rows("id: B"), **files)
+    checked = check(load_definitions(root))
+    assert checked.problems and list(check_scenarios(checked)) == []
+    assert all(case.problems or case.refused for case in read_cases(checked)), "it cannot run"
 
 
 def test_a_row_of_a_bitemporal_table_says_when_it_is_valid(tmp_path: Path) -> None:

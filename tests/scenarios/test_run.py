@@ -291,6 +291,48 @@ def test_two_matches_of_a_lookup_matter_for_selected_rows(judged: Judge, selecto
     assert (outcome.status == "passed") == (not problems)
 
 
+SHARED = """
+scenario:
+  name: Shared
+  period: 2026-01
+  datasets:
+    - id: tiny
+      name: Tiny
+      main_table: {name: tiny, columns: [{name: month, type: string}, {name: amount, type: 'decimal(9,2)'}]}
+    - id: heads
+      name: Heads
+      natural_key_columns: [centre]
+      main_table:
+        name: heads
+        columns: [{name: centre, type: string}, {name: month, type: string}, {name: heads, type: integer}]
+  project:
+    id: shares
+    name: Shares
+    input_dataset_id: tiny
+    operations:
+      - seq: 1
+        name: Share
+        type: allocate
+        arguments:
+          amount: amount
+          to: {dataset_id: heads}
+          driver: targets.heads
+          set: [{column: month, expression: targets.month}]
+          pool: delete
+  data:
+    tiny: {tiny: [{amount: 0.01}]}
+    heads: {heads: [{centre: c, month: JANUARY, heads: 1}, {centre: c, month: FEBRUARY, heads: 1}]}
+  expect:
+    rows: [{month: feb, amount: 0.01}, {month: jan, amount: 0}]
+"""
+
+
+@pytest.mark.parametrize(("first", "second"), [("jan", "feb"), ("feb", "jan")])
+def test_targets_with_one_key_have_one_order(judged: Judge, first: str, second: str) -> None:
+    outcome = judged(SHARED.replace("JANUARY", first).replace("FEBRUARY", second), **PLACES)
+    assert outcome.status == "passed", outcome
+
+
 FILE = HEAD + "  data: {sales: {sales: {file: rows.csv}}}\n"
 CSV = "id,day,sold_at,pieces,amount,paid\nA,2026-01-31,,1,12.50,true\nB,,,,,\n"
 

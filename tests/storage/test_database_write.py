@@ -123,7 +123,7 @@ def test_rows_of_another_system_in_the_period_are_not_deleted(publish, refused_w
     server.execute("INSERT INTO ledger VALUES (1, '2026-01'), (2, '2026-02')")
     options = {"columns": "id bigint, _period string", "mode": "replace_period"}
     problem = refused_write(at("ledger"), [(3, "2026-01")], periods=ReplacedPeriods("2026-01"), **options)
-    assert "has 1 rows of 2026-01 that this product did not write" in problem.message
+    assert "has 1 row of 2026-01 that this product did not write" in problem.message
     for run in ("run-2", "run-3"):
         publish(at("ledger"), [(3, "2026-03")], run=run, periods=ReplacedPeriods("2026-03"), **options)
     found = server.execute("SELECT id, _period FROM ledger ORDER BY id").fetchall()
@@ -169,7 +169,7 @@ def test_rows_of_others_are_not_deleted(publish, refused_write, ledger, content,
     columns = "id bigint, name string"
     problem = refused_write(ledger, [(2, "ours")], columns)
     assert problem.message == (
-        "database ledger has 1 rows that this product did not write, and the output would delete them"
+        "database ledger has 1 row that this product did not write, and the output would delete it"
     )
     with pytest.raises(RunError):
         check_destination(ledger, mode="overwrite", run_id=run_id("run-1"), seq=10)
@@ -339,7 +339,7 @@ def test_a_trigger_that_drops_rows_fails_the_output(publish, refused_write, ledg
             f"CREATE TRIGGER lazy BEFORE {event} ON ledger FOR EACH ROW EXECUTE FUNCTION lazy()"
         )
     problem = refused_write(ledger, [(1, "c"), (2, "d")], columns, run="run-2")
-    does = "inserts 1 of the 2 rows of the output" if event == "INSERT" else "keeps 1 rows that the output replaces"
+    does = "inserts 1 of the 2 rows of the output" if event == "INSERT" else "keeps 1 row that the output replaces"
     assert problem.message == f"database ledger could not be written: a trigger or rule of the table {does}"
     assert content(ledger) == [(1, "a"), (2, "b")]
 

@@ -70,7 +70,7 @@ def test_every_action_in_every_status(store: Store, project: Callable[[str], Non
     before = store.project_state("close")
     expected = AFTER.get((status, action))
     if expected is None:
-        with pytest.raises(StoreError, match=f"project 'close' is {status}"):
+        with pytest.raises(StoreError, match=f"project 'close' is (already )?{status}"):
             ACTIONS[action](store)
         assert store.project_state("close") == before
     else:
@@ -164,12 +164,14 @@ def test_only_the_input_dataset_can_be_stayed_on(store: Store, project: Callable
 
 def test_periods_go_one_way(store: Store) -> None:
     assert store.period_status("gregorian", "2026-01") == "open"
-    with pytest.raises(StoreError, match="period 2026-01 is open and cannot become locked"):
+    with pytest.raises(StoreError, match="period 2026-01 is open and cannot become locked") as error:
         store.set_period_status("gregorian", "2026-01", "locked")
+    assert error.value.hint == "close it first: `tallybook period 2026-01 --close`"
     store.set_period_status("gregorian", "2026-01", "closed")
-    for status in ("open", "closed"):
-        with pytest.raises(StoreError, match=f"period 2026-01 is closed and cannot become {status}"):
-            store.set_period_status("gregorian", "2026-01", status)
+    with pytest.raises(StoreError, match="period 2026-01 is closed and cannot become open"):
+        store.set_period_status("gregorian", "2026-01", "open")
+    with pytest.raises(StoreError, match="period 2026-01 is already closed"):
+        store.set_period_status("gregorian", "2026-01", "closed")
     store.set_period_status("gregorian", "2026-01", "locked")
     with pytest.raises(StoreError, match="locked is final"):
         store.set_period_status("gregorian", "2026-01", "closed")
@@ -199,7 +201,7 @@ def test_a_period_has_at_least_the_status_of_those_around_it(store: Store) -> No
     assert [status(name) for name in ("2026-02", "2026-Q1")] == ["open", "open"]
     change("2026-Q1", "closed")
     assert [status(name) for name in ("2026-02", "2026-04", "2026")] == ["closed", "open", "open"]
-    with pytest.raises(StoreError, match="period 2026-03 is closed and cannot become closed"):
+    with pytest.raises(StoreError, match="period 2026-03 is already closed"):
         change("2026-03", "closed")
     assert change("2026-03", "locked") == "locked"
     assert status("2026-Q1") == "closed" and change("2026-Q1", "locked") == "locked"

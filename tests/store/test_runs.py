@@ -257,7 +257,7 @@ def test_the_snapshot_comes_back_as_it_was(store: Store, new_run: NewRun, snapsh
 @pytest.mark.parametrize("statement", ["UPDATE snapshots SET body = '{}'", "DELETE FROM snapshots"])
 def test_no_one_changes_a_snapshot(store: Store, new_run: NewRun, snapshot: Snapshot, statement: str) -> None:
     run = store.start_run(new_run(), snapshot)
-    with pytest.raises(StoreError, match="is running and cannot become running"):
+    with pytest.raises(StoreError, match="is already running"):
         store.start_run(run, snapshot.model_copy(update={"engine_version": "2"}))
     store.fail_run(run, PROBLEM)
     store.retry_run(run.id)

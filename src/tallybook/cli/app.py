@@ -65,7 +65,7 @@ def with_environment(function: Command) -> Callable[..., Any]:
 
 app = App(
     name="tallybook",
-    help="Period calculations on Spark from YAML recipes: checked before they run, explained after, repeatable.",
+    help="Period calculations on Spark from YAML recipes: checked before they run, repeatable to the cell.",
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -85,7 +85,7 @@ WorkspaceOption = Annotated[
         "--workspace",
         "-w",
         metavar="DIR",
-        help="The workspace; by default the nearest folder upwards with a tallybook.yaml.",
+        help="The workspace; by default the nearest folder with a tallybook.yaml, from the current one upwards.",
         callback=_or_global,
     ),
 ]
@@ -102,7 +102,9 @@ JsonOption = Annotated[
     bool, typer.Option("--json", help="One JSON document on standard output, and nothing else.", callback=_or_global)
 ]
 
-ReasonOption = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; kept with who and when.")]
+ReasonOption = Annotated[
+    str | None, typer.Option("--reason", metavar="TEXT", help="The reason; recorded with the user and the time.")
+]
 
 
 LOG_FORMAT, LOG_FORMAT_VARIABLE = "--log-format", "TALLYBOOK_LOG_FORMAT"
@@ -125,7 +127,7 @@ def _before_all(
             LOG_FORMAT,
             envvar=LOG_FORMAT_VARIABLE,
             metavar="text|json",
-            help="What standard error gets: lines for people, or one JSON object a line. Also valid after the command.",
+            help="Standard error has lines of text, or one JSON object a line. Also valid after the command.",
         ),
     ] = "text",
     env: EnvironmentOption = None,

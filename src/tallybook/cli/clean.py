@@ -19,7 +19,9 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 def clean(
     older_than: Annotated[
         str | None,
-        typer.Option(metavar="AGE", help="Remove what is older, such as 90d or 12w; by default as the settings say."),
+        typer.Option(
+            metavar="AGE", help="Remove what is older than this, such as 90d or 12w; by default as the settings say."
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
     workspace: WorkspaceOption = None,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @app.command()
 def datasets(
     dataset: Annotated[
-        str | None, typer.Argument(help="Show its versions.", autocompletion=completion.datasets)
+        str | None, typer.Argument(help="Show the versions of this dataset.", autocompletion=completion.datasets)
     ] = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,

@@ -62,9 +62,11 @@ def check(
         typer.Argument(metavar="ID", help="Only these datasources.", autocompletion=completion.datasources),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.1, metavar="SECONDS", help="Wait so long for an answer of all of them.")
+        float, typer.Option(min=0.1, metavar="SECONDS", help="The longest time to wait for all answers.")
     ] = 30,
-    spark: Annotated[bool, typer.Option("--spark", help="Start Spark for those that only Spark can list.")] = False,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Also start Spark, for datasources that only Spark can list.")
+    ] = False,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -123,10 +124,32 @@ def _run(given: list[str], *, as_json: bool) -> int:
         return _fail(error, as_json)
     except typer.TyperException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
-        return _fail(UsageError(error.format_message(), f"see `{command} --help`"), as_json)
+        return _fail(UsageError(_plain(error.format_message()), f"see `{command} --help`"), as_json)
     except Exception as error:
         return _crash(error, as_json)
     return code if isinstance(code, int) else 0
+
+
+def _plain(message: str) -> str:
+    """Returns a message of Typer about the value of an option, in words that do not come from Python."""
+    option, _, reason = message.partition("': ")
+    date = _WRONG_DATE.fullmatch(reason)
+    least = reason.removeprefix(_TOO_SMALL)
+    if date is not None:
+        reason = f"{date[1]} is not a date; write it as 2026-01-31"
+    elif least != reason:
+        reason = f"it must be at least {least}"
+    elif reason.startswith("Input should be a valid integer"):
+        reason = "it must be a whole number"
+    elif reason.startswith("Input should be a valid number"):
+        reason = "it must be a number"
+    else:
+        return message
+    return f"{option}': {reason}"
+
+
+_WRONG_DATE = re.compile(r"(?:Value error, )?('.*') does not match the formats? '%Y-%m-%d'\.", re.DOTALL)
+_TOO_SMALL = "Input should be greater than or equal to "
 
 
 def _fail(error: TallybookError, as_json: bool) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ def say_plan(plan: BatchPlanDocument, *, json: bool) -> int:
         emit(plan)
         return 0
     rows = [
-        [str(run.number), run.project, run.period, ", ".join(f"{need.project} {need.period}" for need in run.needs)]
+        [str(run.number), run.project, run.period, _items((need.project, need.period) for need in run.needs)]
         for run in plan.order
     ]
     if rows:
@@ -102,14 +102,31 @@ _SHORT_ID = len("01a1e793-02c1")
 
 
 def _say_notes(left_out: Sequence[LeftOutDocument], warnings: Sequence[str]) -> None:
-    by_reason: dict[str, list[str]] = {}
+    by_reason: dict[str, list[tuple[str, str | None]]] = {}
     for entry in left_out:
-        name = entry.project if entry.period is None else f"{entry.project} {entry.period}"
-        by_reason.setdefault(entry.reason, []).append(name)
-    for reason, names in by_reason.items():
-        say(f"left out ({reason}): {', '.join(names)}")
+        by_reason.setdefault(entry.reason, []).append((entry.project, entry.period))
+    for reason, items in by_reason.items():
+        say(f"left out ({reason}): {_items(items)}")
     for warning in warnings:
         say_warning(warning)
+
+
+def _items(items: Iterable[tuple[str, str | None]]) -> str:
+    """Returns projects with their periods, in a line. Of many periods it names the first and the last: a year of a few
+    projects would fill the screen."""
+    by_project: dict[str, list[str]] = {}
+    for project, period in items:
+        by_project.setdefault(project, []).extend([] if period is None else [period])
+    return ", ".join(word for project, periods in by_project.items() for word in _project_items(project, periods))
+
+
+def _project_items(project: str, periods: Sequence[str]) -> list[str]:
+    if len(periods) > _LISTED_PERIODS:
+        return [f"{project} {periods[0]} to {periods[-1]} ({len(periods)} periods)"]
+    return [f"{project} {period}" for period in periods] or [project]
+
+
+_LISTED_PERIODS = 3
 
 
 def watcher(observers: Observers, details: Details, *, json: bool) -> BatchWatcher:

@@ -28,13 +28,18 @@ def say_run(document: RunDocument, root: Path) -> None:
     run = document.run
     _say_head(run)
     _say_operations(document.operations, document.outputs, document.checks, root)
-    for warning in document.warnings:
-        say("  ", Marked("warning:", "warning"), f" {warning}")
+    say_warnings(document.warnings)
     if run.sandbox:
         is_draft = run.project_status == "draft"
         say(f"  {'the project is a draft, so its' if is_draft else 'the'} outputs went to the sandbox")
         if is_draft:
             say(f"  `tallybook activate {run.project_id}` makes the next run write to its destinations")
+
+
+def say_warnings(warnings: Iterable[str]) -> None:
+    """Prints the warnings of a run below it."""
+    for warning in warnings:
+        say("  ", Marked("warning:", "warning"), f" {warning}")
 
 
 def say_first_rows(outputs: Iterable[tuple[int, FirstRows]]) -> None:
@@ -69,9 +74,7 @@ def say_record(details: RunDetailsDocument, root: Path) -> None:
     for check in details.checks:
         if not check.passed:
             say("  ", Marked(f"check {check.seq} failed:", "failed"), f" {check.shown_examples}")
-    for event in details.events:
-        if event.event == "warning" and event.detail:
-            say("  ", Marked("warning:", "warning"), f" {event.detail['message']}")
+    say_warnings(str(event.detail["message"]) for event in details.events if event.event == "warning" and event.detail)
     if run.problem:
         say("  ", Marked(str(run.problem["type"]), "type"), f": {within(str(run.problem['message']), root)}")
     if run.status in ("failed", "cancelled"):

@@ -60,7 +60,7 @@ def run(
         typer.Option(
             formats=["%Y-%m-%d"],
             metavar="DATE",
-            help="The date bitemporal data is read at; by default the period's first.",
+            help="The date bitemporal data is read at; by default the period's first day.",
         ),
     ] = None,
     parameters: SetOption = None,
@@ -70,25 +70,23 @@ def run(
         typer.Option(
             metavar="[BATCH|RUN]",
             autocompletion=completion.unfinished_runs,
-            help="Run what is not completed of a batch, by default the last; or continue a run. Ids may be shortened.",
+            help="Run what a batch did not complete, by default the last one; or continue a run. Ids may be shortened.",
         ),
     ] = None,
-    stale: Annotated[
-        bool, typer.Option("--stale", help="Run again what is stale, or becomes so, and nothing else.")
-    ] = False,
+    stale: Annotated[bool, typer.Option("--stale", help="Run again only what is stale or becomes stale.")] = False,
     plan_only: Annotated[bool, typer.Option("--plan-only", help="Show the order of the runs; run nothing.")] = False,
     parallel: Annotated[
         int, typer.Option(min=1, metavar="N", help="Run up to N projects at the same time, in one Spark session.")
     ] = 1,
     reopen_reason: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Why a closed period is run again; kept with the run.")
+        str | None, typer.Option(metavar="TEXT", help="The reason to run a closed period again; recorded with the run.")
     ] = None,
     reason: ReasonOption = None,
     again: Annotated[
         bool, typer.Option("--again", help="Append once more what an earlier run has appended for the period.")
     ] = False,
     draft: Annotated[
-        bool, typer.Option("--draft", help="Write to the sandbox, also if the project is or was active.")
+        bool, typer.Option("--draft", help="Write to the sandbox, even if the project is or was active.")
     ] = False,
     events: EventsOption = None,
     workspace: WorkspaceOption = None,
@@ -136,11 +134,13 @@ def run(
         def details(result: Any) -> None:
             if len(names) == 1 and not all_projects:
                 say_run(_document(result), opened.root)
+            else:
+                say_warnings(result.warnings)
             if show:
                 say_first_rows(opened.first_rows(result, show))
 
         from tallybook.cli.many import say_result, watcher
-        from tallybook.cli.one_run import say_first_rows, say_run
+        from tallybook.cli.one_run import say_first_rows, say_run, say_warnings
         from tallybook.documents.batches import BatchDocument
 
         watched = watcher(observers, details, json=json)

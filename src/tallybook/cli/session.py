@@ -18,7 +18,7 @@ app.add_typer(session_app, name="session")
 
 @session_app.command()
 def start(
-    idle: Annotated[int, typer.Option(metavar="MINUTES", min=1, help="End it after so many minutes without use.")] = 30,
+    idle: Annotated[int, typer.Option(metavar="MINUTES", min=1, help="Minutes without use after which it ends.")] = 30,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -53,8 +53,8 @@ def status(workspace: WorkspaceOption = None, json: JsonOption = False) -> None:
 
 @session_app.command()
 def stop(
-    all_sessions: Annotated[bool, typer.Option("--all", help="Also sessions with other settings.")] = False,
-    now: Annotated[bool, typer.Option("--now", help="Also if a command uses it; that command fails.")] = False,
+    all_sessions: Annotated[bool, typer.Option("--all", help="Also stop sessions with other settings.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Stop it even if a command uses it; that command fails.")] = False,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:

@@ -153,7 +153,7 @@ def dataset_of(name: str, frame: DataFrame) -> Dataset:
         hint = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
         raise UsageError(f"'{name}' cannot be the name of a frame", hint)
     if not columns:
-        raise UsageError(f"frame '{name}' has no column of its own", "give a frame with at least one business column")
+        raise UsageError(f"frame '{name}' has no columns except system columns", "give it at least one other column")
     mode: TemporalMode = "period" if PERIOD in frame.columns else "none"
     return Dataset(id=name, name=name, main_table=Table(name=name, temporal_mode=mode, columns=columns))
 
@@ -166,7 +166,7 @@ def _check_names(frame: str, names: Sequence[str]) -> None:
         if folded(name).startswith(INTERNAL) and name != POSITION:
             raise UsageError(f"column '{name}' of frame '{frame}' has a name that only Tallybook uses", "rename it")
         if twin is not None:
-            what = f"twice the column '{name}'" if twin == name else f"the columns '{twin}' and '{name}'"
+            what = f"the column '{name}' twice" if twin == name else f"the columns '{twin}' and '{name}'"
             raise UsageError(f"frame '{frame}' has {what}", "rename or drop one of them")
         if system not in (None, name):
             raise UsageError(

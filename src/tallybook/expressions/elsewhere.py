@@ -236,7 +236,7 @@ _ADVICE = {
     "DGET": _JOIN,
     "DIV0": _DIVIDE,
     "DIVIDE": _DIVIDE,
-    "EXACT": "write a = b: text is compared with its case",
+    "EXACT": "write a = b, which distinguishes upper and lower case",
     "EXISTS": "join the table, and test alias.column IS NOT NULL",
     "EXP": "only whole powers are exact: write POWER(number, exponent)",
     "EXTRACT": _PART,

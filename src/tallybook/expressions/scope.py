@@ -136,7 +136,7 @@ class Scope:
         if table is None:
             hint = did_you_mean(table_name, (table.name for table in self.tables))
             if table_name == PARAMETERS:
-                hint = "only a project's own expressions read parameters, and only those under its `parameters`"
+                hint = "parameters can be read only in a project that declares them under `parameters`"
             return _not_found(name, f"there is no table or alias '{table_name}' here", hint)
         if table.missing is not None:
             return replace(table.missing, place=name.span.place)

@@ -119,13 +119,8 @@ def _end(text: str) -> tuple[int, int, str, str | None]:
     end = len(text.rstrip())
     last = _last_word(text[:end])
     at = end - len(last)
-    if re.search(r"[0-9]\s*%$", text[:end]):
-        return (
-            at,
-            1,
-            "a value is missing after '%'",
-            "% computes the remainder of a division; for ten percent write 0.10",
-        )
+    if _AFTER_PERCENT.search(text[:end]):
+        return at, 1, "a value is missing after '%'", _PERCENT
     pairs = re.findall(r"\b(?:BETWEEN|AND)\b", text, re.IGNORECASE)
     if pairs and pairs[-1].upper() == "BETWEEN" != last.upper():
         return max(0, end - 1), 1, "BETWEEN needs a second value", "write value BETWEEN low AND high"
@@ -136,6 +131,10 @@ def _end(text: str) -> tuple[int, int, str, str | None]:
         more = "" if len(opened) == 1 else f" (and {len(opened) - 1} more)"
         return opened[-1], 1, f"this parenthesis is never closed{more}", "add the missing )"
     return max(0, end - 1), 1, "the expression is incomplete", None
+
+
+_AFTER_PERCENT = re.compile(r"[0-9]\s*%$")
+_PERCENT = "% computes the remainder of a division; for ten percent write 0.10"
 
 
 def _last_word(text: str) -> str:
@@ -190,6 +189,8 @@ def _missing_hint(token: Token, before: str) -> str | None:
         return f"write {token}=" if token in ("<", ">") else "write a single =, as in a = b"
     if token == ")" and before.endswith(","):
         return "remove the extra comma"
+    if _AFTER_PERCENT.search(before):
+        return _PERCENT
     if token.type == "STAR":
         return _POWER if before.endswith("*") else "only COUNT(*) takes a star"
     if re.search(r"\bOVER\s*\([^()]*$", before, re.IGNORECASE):

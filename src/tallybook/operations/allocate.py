@@ -100,9 +100,10 @@ class Allocate(Operation, type="allocate"):
       `match` it reaches all targets. The columns of a target are read as `targets.column`.
     - A share is the amount times the driver, divided by the sum of the drivers, rounded down to the last digit of the
       column. What is left goes to the largest fractions, one unit of the last digit each; equal ones in the order of
-      the target's natural key, or of all its columns if its dataset has none. Negative amounts are distributed like
-      positive ones. NULL is distributed as NULL. Amount and driver together can have 38 digits, decimals included;
-      zeros at the end of all drivers do not count. Round a driver that has more.
+      the target's natural key, or of all its columns if its dataset has none. Targets with the same key are ordered by
+      the columns that the operation reads. Negative amounts are distributed like positive ones. NULL is distributed as
+      NULL. Amount and driver together can have 38 digits, decimals included; zeros at the end of all drivers do not
+      count. Round a driver that has more.
     - `set` gives columns of the new rows; expressions read the pool row and the target. The other columns are those of
       the pool row, `_period` and `_source_dataset_id` too. Ids and times are new, and `_labels` is empty, as in an
       append.
@@ -130,7 +131,7 @@ class Allocate(Operation, type="allocate"):
         scope = binding.scope()
         path = ("arguments", "to")
         if folded(TARGETS) in {folded(table.name) for table in scope.tables}:
-            message = f"'{TARGETS}' is already the name of a table or lookup here, so the targets cannot be read by it"
+            message = f"'{TARGETS}' is already the name of a table or lookup here, so it cannot name the targets"
             binding.report("DuplicateColumn", message, *path, hint="rename the table or lookup")
             return None
         rows = bind_joined_source(self.arguments.to, binding, *path, alias=TARGETS)
@@ -282,9 +283,9 @@ class AllocateStep(Step):
         from tallybook.expressions.compile import column_named
         from tallybook.rows.allocation import POOL, RANK, TARGET, Distribution, described
 
-        order = self._order
-        read = dict.fromkeys((*self.columns_of(TARGETS), *order))
-        theirs = {name: joined_name(TARGETS, name) for name in read}
+        key = self._target_key
+        # Several targets may have one key, as those of several periods do. Then the columns that are read decide.
+        theirs = {name: joined_name(TARGETS, name) for name in (*key, *self.columns_of(TARGETS))}
         named = [column_named(name).alias(physical) for name, physical in theirs.items()]
         targets = self.targets.rows.frame(build).select(*named, F.lit(True).alias(TARGET))
         matches = [compiler.column(condition) for condition in self.targets.conditions]
@@ -296,15 +297,15 @@ class AllocateStep(Step):
             compiler.column(self.driver),
             self.driver.type,
             described({name: chosen.column(name) for name in self._named}),
-            described({name: column_named(theirs[name]) for name in order}),
-            [column_named(theirs[name]) for name in order],
+            described({name: column_named(theirs[name]) for name in key}),
+            [column_named(physical) for physical in theirs.values()],
         )
         values = self._values(chosen, {self.amount: distribution.share, **assigned_values(self.assignments, compiler)})
         return distribution.of(pairs).select(*values, POOL, RANK)
 
     @property
-    def _order(self) -> list[str]:
-        """The columns by which targets are ordered: the natural key of their dataset, or all of them."""
+    def _target_key(self) -> list[str]:
+        """The columns that name a target: the natural key of its dataset, or all of them."""
         rows = self.targets.rows
         key = [name for name in rows.table.dataset.natural_key_columns if name in rows.columns]
         return key if key and rows.grouping is None else list(rows.columns)

@@ -111,7 +111,7 @@ class Output(Operation, type="output"):
       `exclude_columns`.
     - An Excel workbook (`report.xlsx`, or `format: excel`) has real numbers, dates and booleans, a header that stays in
       view, and columns as wide as their values; [Reports and Excel](../howto/reports-and-excel.md) shows one.
-    - No rows still make a readable table with columns and types.
+    - An output without rows still writes a readable table with columns and types.
     """
 
     type: Literal["output"]

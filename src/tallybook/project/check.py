@@ -15,6 +15,7 @@ from tallybook.project.check_projects import check_projects
 from tallybook.project.check_result import CheckResult
 from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.load import Definitions
+from tallybook.project.unread import because
 
 
 def check(
@@ -57,6 +58,15 @@ def check_settings(checked: CheckResult) -> Iterator[Problem]:
         calendars = [*checked.definitions.calendars, GREGORIAN.id]
         message = f"there is no calendar '{settings.calendar}'"
         yield part.problem(("calendar",), "CalendarNotFound", message, did_you_mean(str(settings.calendar), calendars))
+
+
+def missing_calendar(definitions: Definitions) -> list[Problem]:
+    """Returns why the workspace has no calendar: a file that may define it, else that it does not exist."""
+    id = str(definitions.settings.calendar) if definitions.settings else GREGORIAN.id
+    maybe = [one for one in definitions.unread if one.may_define("calendar", id)]
+    reason = f"calendar '{id}', the one of the workspace, may be defined here"
+    broken = [because(problem, reason) for one in maybe for problem in one.problems]
+    return broken or [*check_settings(CheckResult(definitions, DatasetVersions()))]
 
 
 def _reporting(check: Callable[[CheckResult], Iterator[Problem]]) -> Callable[[CheckResult], CheckResult]:

@@ -44,7 +44,7 @@ def _useless_credential(source: DataSource) -> tuple[str, str] | None:
     if source.uses_credential:
         return None
     if source.path_prefix is None:
-        message = f"'credential_ref' is not used for the tables of a datasource like '{source.id}'"
+        message = f"'credential_ref' is not used for datasource '{source.id}'"
         return message, "remove it; tables of the session's catalog need settings of Spark, SQLite has no passwords"
     return (
         f"'credential_ref' is not used for files at '{source.path_prefix}'",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -160,7 +161,9 @@ def _wrong_tag(details: ErrorDetails, part: DocumentPart, path: tuple[str | int,
     if details["type"] == "union_tag_not_found":
         if not isinstance(details["input"], Mapping):
             return _at(part, path, Problem("InvalidArguments", "this must be a map of keys and values"))
-        return _at(part, path, Problem("InvalidArguments", f"the key '{key}' is missing"), key=True)
+        near = difflib.get_close_matches(key, map(str, details["input"]), n=1, cutoff=0.75)
+        hint = f"write '{key}' instead of '{near[0]}'" if near else None
+        return _at(part, path, Problem("InvalidArguments", f"the key '{key}' is missing", hint), key=True)
     tag = str(context.get("tag"))
     choices = re.findall(r"'([^']+)'", str(context.get("expected_tags", "")))
     return _at(

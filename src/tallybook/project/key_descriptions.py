@@ -36,7 +36,8 @@ KEY_DESCRIPTIONS: dict[str, str] = {
     "AllocateArguments.set": "Columns of the new rows; the others are those of the row that is distributed.",
     "AllocateArguments.pool": "What becomes of those rows: `keep` (default), `delete`, or `reverse`, which adds a row"
     " with the negative amount.",
-    "CheckArguments.group_by": "The columns that make a group; without them each row, or all rows, are tested.",
+    "CheckArguments.group_by": "The columns that make a group; without them each row is tested, or all rows "
+    "together if `assert` has an aggregate.",
     "CheckArguments.assert": "The condition that must be true for each row or group; NULL is a failure.",
     "CheckArguments.on_failure": "`fail` (default) ends the run; `warn` adds a warning to it.",
     "Project.parameters": "Typed constants that expressions read as params.NAME; `run --set NAME=VALUE` sets them.",

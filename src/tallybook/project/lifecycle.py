@@ -39,13 +39,16 @@ PERIOD_MOVES: Mapping[PeriodStatus, tuple[PeriodStatus, ...]] = {
 _Status = TypeVar("_Status", bound=str)
 
 
-def check_move(what: str, moves: Mapping[_Status, tuple[_Status, ...]], old: _Status, new: _Status) -> None:
-    """Raises a StoreError for a change of status that is not allowed, with those that are."""
+def check_move(
+    what: str, moves: Mapping[_Status, tuple[_Status, ...]], old: _Status, new: _Status, hint: str | None = None
+) -> None:
+    """Raises a StoreError for a change of status that is not allowed, by default with those that are."""
     if new in moves[old]:
         return
     others = [choice for choice in moves[old] if choice != old]
-    hint = f"from {old} it can become: {', '.join(others)}" if others else f"{old} is final"
-    raise StoreError(f"{what} is {old} and cannot become {new}", hint)
+    allowed = f"from {old} it can become: {', '.join(others)}" if others else f"{old} is final"
+    message = f"{what} is already {old}" if new == old else f"{what} is {old} and cannot become {new}"
+    raise StoreError(message, hint or allowed)
 
 
 def check_project_runs(state: ProjectState, *, draft: bool = False) -> None:

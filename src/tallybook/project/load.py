@@ -229,7 +229,8 @@ def _tokens_in_settings(part: DocumentPart) -> Iterator[Problem]:
 def _add_document(read: _Reading, document: Document, content: bytes) -> None:
     kind = _kind(document)
     if isinstance(kind, Problem):
-        read.set_aside(Unread.of_file(document.file, (kind,), content))
+        read.set_aside(Unread.of_file(document.file, (kind,), content, any_kind=kind.type == "UnknownKey"))
+        read.unreadable |= _ids_in(content)
         return
     _ADD[kind](read, DocumentPart(document, (kind,)))
 

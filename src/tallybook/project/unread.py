@@ -7,7 +7,7 @@ the questions here are answered with "maybe" where the text leaves a doubt.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,14 +34,19 @@ class Unread:
     """The id of a single document; None if that is not known."""
     text: str | None = None
     """What is written there; None if that is not known."""
+    any_kind: bool = False
+    """True for a file with a document of a kind that does not exist: its key may be misspelt."""
 
     @classmethod
-    def of_file(cls, file: str, problems: tuple[Problem, ...], content: bytes | None = None) -> Unread:
+    def of_file(
+        cls, file: str, problems: tuple[Problem, ...], content: bytes | None = None, *, any_kind: bool = False
+    ) -> Unread:
         """A file with problems that concern all its documents; without `content`, one that could not be opened."""
         try:
-            return cls(file, problems, text=None if content is None else content.decode("utf-8-sig"))
+            text = None if content is None else content.decode("utf-8-sig")
         except UnicodeDecodeError:
-            return cls(file, problems)
+            text = None
+        return cls(file, problems, text=text, any_kind=any_kind)
 
     @classmethod
     def of_document(cls, part: DocumentPart, *problems: Problem) -> Unread:
@@ -86,7 +91,7 @@ class Unread:
 
     def _may_have(self, kind: str) -> bool:
         text = self.text
-        return text is None or _ESCAPED.search(text) is not None or kind in _WORD.findall(text)
+        return self.any_kind or text is None or _ESCAPED.search(text) is not None or kind in _WORD.findall(text)
 
 
 def missing_project(id: str, projects: Mapping[str, Any], unread: tuple[Unread, ...], where: str = "") -> list[Problem]:
@@ -98,6 +103,21 @@ def missing_project(id: str, projects: Mapping[str, Any], unread: tuple[Unread, 
     return [Problem("ProjectNotFound", f"there is no project '{id}'{where}", did_you_mean(id, projects))]
 
 
+def may_give_dataset(id: str, unread: Iterable[Unread]) -> Iterator[Problem]:
+    """Yields the problems of what may define a dataset, or may have a project that registers it."""
+    for one in unread:
+        if one.may_define("dataset", id):
+            yield from (because(problem, f"dataset '{id}' may be defined here") for problem in one.problems)
+        elif one.may_register(id):
+            reason = f"dataset '{id}' may be registered by a project here"
+            yield from (because(problem, reason) for problem in one.problems)
+
+
 def because(problem: Problem, reason: str) -> Problem:
     """Returns a problem with the reason why it concerns the caller."""
     return replace(problem, message=f"{problem.message} ({reason})")
+
+
+def repeats(problem: Problem, message: str) -> bool:
+    """True if a problem has this message, with or without a reason."""
+    return problem.message == message or problem.message.startswith(f"{message} (")

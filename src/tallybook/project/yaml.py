@@ -170,11 +170,15 @@ def _unreadable(error: MarkedYAMLError, file: str, lines: Sequence[str]) -> Prob
     if "\\t" in reason or (line < len(lines) and lines[line].lstrip(" ").startswith("\t")):
         return _invalid(file, "YAML does not allow a tab here", "indent with spaces", line, column, lines)
     message, hint = next((said for part, said in _IN_OTHER_WORDS.items() if part in reason), (reason, None))
+    if message == _SECOND_COLON and line < len(lines) and ":" not in lines[line][:column]:
+        # The first key of its line continues the text of the line before, because it is indented deeper.
+        message, hint = "this key does not fit what is before it", "check the indentation"
     return _invalid(file, message, hint, line, column, lines)
 
 
+_SECOND_COLON = "a second ': ' is not allowed here"
 _IN_OTHER_WORDS: dict[str, tuple[str, str | None]] = {
-    "mapping values are not allowed": ("a second ': ' is not allowed here", "put text that contains ': ' in quotes"),
+    "mapping values are not allowed": (_SECOND_COLON, "put text that contains ': ' in quotes"),
     "could not find expected ':'": ("this key has no ':'", "write `key: value`; text over several lines needs `|`"),
     "did not find expected <block end>": ("this does not fit what is before it", "check the indentation and quotes"),
     "expected <block end>": ("this does not fit what is before it", "check the indentation, and text after quotes"),
@@ -251,7 +255,10 @@ class _Builder:
                 continue
             if name in seen:
                 first = seen[name].start_mark.line + 1
-                self._report(key, f"the key '{name}' is already defined on line {first}", "keep one of them")
+                hint = "keep one of them"
+                if not path and self._file != SETTINGS_FILE:
+                    hint = "separate documents with a line `---`"
+                self._report(key, f"the key '{name}' is already defined on line {first}", hint)
                 continue
             seen[name] = key
             built = self.build(value, (*path, name), key)

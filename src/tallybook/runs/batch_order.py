@@ -236,7 +236,7 @@ def _circle(planned: Mapping[Item, PlannedRun], done: set[Item]) -> Problem:
     return Problem(
         "ProjectNotRunnable",
         f"these runs need each other in a circle: {' needs '.join(map(str, circle))}",
-        "a project cannot read what another one registers from its own results for the same period",
+        "remove one of these reads: two projects cannot read each other's results for the same period",
         project=item.project,
     )
 

@@ -98,6 +98,6 @@ class _Probe(Thread):
 
 
 def _silent(source: DataSource, seconds: float) -> DatasourceCheck:
-    message = f"it did not answer within {seconds:g} seconds"
+    message = f"it did not answer within {seconds:g} second{'' if seconds == 1 else 's'}"
     problem = Problem("DataLoadError", message, "check the network, or wait longer with --timeout", cause=UNAVAILABLE)
     return DatasourceCheck(source, "failed", message, (), seconds, problem)

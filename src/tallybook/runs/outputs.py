@@ -74,7 +74,8 @@ class RunSink(Sink):
                 warn(f"rows of {source} without {column} could not be counted")
                 continue
             if lost:
-                warn(f"{lost:,} rows of {source} have no {column}, so they belong to no period and no run reads them")
+                rows, has, they, them = _LOST_ROW if lost == 1 else _LOST_ROWS
+                warn(f"{lost:,} {rows} of {source} {has} no {column}, so {they} to no period and no run reads {them}")
 
     def _write_rows(self, output: Publication, frame: DataFrame) -> OutputResult:
         destination = self.plan.destinations[output.seq]
@@ -148,10 +149,16 @@ class RunSink(Sink):
             else 0
         )
         if lost:
+            rows, has, _, them = _LOST_ROW if lost == 1 else _LOST_ROWS
             warn(
-                f"{lost:,} rows of output {output.seq} have no {column}, so no run that reads '{dataset.id}' finds "
-                f"them; group by {column}, or leave it out of `columns`"
+                f"{lost:,} {rows} of output {output.seq} {has} no {column}, so no run that reads '{dataset.id}' finds "
+                f"{them}; group by {column}, or leave it out of `columns`"
             )
+
+
+_LOST_ROW = ("row", "has", "it belongs", "it")
+_LOST_ROWS = ("rows", "have", "they belong", "them")
+"""The words for one row, and for several, that no run finds."""
 
 
 def write_mode(output: Publication, run: Run) -> Mode:

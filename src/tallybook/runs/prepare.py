@@ -14,14 +14,13 @@ from tallybook.model.period import Calendar
 from tallybook.model.state import ProjectState
 from tallybook.operations.flow import publications
 from tallybook.project.bind import BoundProject, bind_project, pair_problems
-from tallybook.project.check import check, check_settings, file_order
+from tallybook.project.check import check, file_order, missing_calendar
 from tallybook.project.check_result import CheckResult
-from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.files import SETTINGS_FILE
 from tallybook.project.load import Definitions, ProjectEntry
 from tallybook.project.needs import concerning, needs_of, without_problems
 from tallybook.project.recorded import Changes, Recorded
-from tallybook.project.unread import because, missing_project
+from tallybook.project.unread import missing_project
 from tallybook.project.versions import changes
 from tallybook.runs.sandbox import NOTHING, SandboxDatasets
 
@@ -92,13 +91,8 @@ def prepare(
 
 def calendar_of(definitions: Definitions) -> Calendar:
     """Returns the calendar of the workspace. Raises ValidationError if the settings name one that does not exist."""
-    settings = definitions.settings
-    if definitions.calendar is None and settings is not None:
-        maybe = [one for one in definitions.unread if one.may_define("calendar", str(settings.calendar))]
-        reason = f"calendar '{settings.calendar}', the one of the workspace, may be defined here"
-        broken = [because(problem, reason) for one in maybe for problem in one.problems]
-        raise ValidationError(broken or check_settings(CheckResult(definitions, DatasetVersions())))
-    assert definitions.calendar is not None, "without settings the calendar is the built-in one"
+    if definitions.calendar is None:
+        raise ValidationError(missing_calendar(definitions))
     return definitions.calendar
 
 

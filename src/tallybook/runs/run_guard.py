@@ -81,7 +81,8 @@ class Appended:
     written: bool | None
 
     def __str__(self) -> str:
-        rows = f"{self.output.rows_written:,} rows" if self.output.rows_written is not None else "rows"
+        written = self.output.rows_written
+        rows = "rows" if written is None else "1 row" if written == 1 else f"{written:,} rows"
         verb = "has appended" if self.written else "may have appended"
         return f"run {self.run.id} ({self.run.status}) {verb} {rows} to {self.output.location}"
 

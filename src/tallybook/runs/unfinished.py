@@ -40,7 +40,7 @@ def _unfinished(store: Store, calendar: Calendar, period: Period) -> Iterator[Un
         around = any(of.contains(period) for _, of in found)
         parts = [of for _, of in found if period.contains(of)]
         if not around and (not parts or uncovered_days(period, parts)):
-            missing = "" if not parts else " for all of it"
+            missing = "" if not parts else " for the whole period"
             yield Unfinished(state.project_id, f"has not run{missing}")
         for run in inside.get(state.project_id, []):
             if run.id in stale:

@@ -15,23 +15,32 @@ from tallybook.model.dataset import Dataset, Table
 from tallybook.model.datasource import FILE_FORMATS
 from tallybook.model.period import Period
 from tallybook.model.relative_period import RunPeriod
+from tallybook.project.check import missing_calendar
 from tallybook.project.check_result import CheckResult
 from tallybook.project.entities import DocumentPart
-from tallybook.project.unread import missing_project
+from tallybook.project.load import Definitions
+from tallybook.project.unread import Unread, may_give_dataset, missing_project, repeats
 from tallybook.project.yaml import Path
 from tallybook.resolve.render import check_no_tokens
 from tallybook.resolve.targets import path_target
 from tallybook.scenarios.load import Case, read_case, unread_case
 from tallybook.scenarios.model import ExpectedRows, FileRows, Row, Rows
 from tallybook.scenarios.values import read_given, read_value
+from tallybook.source import Place
 
 
 def check_scenarios(checked: CheckResult) -> Iterator[Problem]:
-    """Returns the problems of all scenarios; the check of a project reports the project's own problems."""
+    """Returns the problems of all scenarios, each once. Leaves out those that the check of the workspace reports: a
+    broken file, or a project with problems, is not also a problem of each scenario that needs it."""
+    reported: dict[tuple[str, Place | None], list[str]] = {}
+    for problem in checked.problems:
+        reported.setdefault((problem.type, problem.place), []).append(problem.message)
     for case in read_cases(checked):
-        yield from case.problems
-        if not case.expects_error:
-            yield from (problem for problem in case.refused if problem not in checked.problems)
+        for problem in (*case.problems, *(() if case.expects_error else case.refused)):
+            messages = reported.setdefault((problem.type, problem.place), [])
+            if not any(repeats(problem, message) for message in messages):
+                messages.append(problem.message)
+                yield problem
 
 
 def read_cases(checked: CheckResult) -> list[Case]:
@@ -60,18 +69,20 @@ def choose_cases(checked: CheckResult, paths: Sequence[LocalPath] = (), text: st
     broken = [case for case in unread if is_chosen(case.file)]
     if not chosen and not broken and (paths or text):
         wanted = " and ".join([*(f"'{path}'" for path in paths), *([f"'{text}'"] if text else [])])
-        raise UsageError(f"no scenario matches {wanted}", f"the workspace has {len(definitions.scenarios)}")
+        number = len(definitions.scenarios)
+        hint = f"the workspace has {number} scenario{'' if number == 1 else 's'}"
+        raise UsageError(f"no scenario matches {wanted}", hint)
     return [*chosen, *broken]
 
 
 def _checked(case: Case, workspace: CheckResult) -> Case:
     if case.scenario is None:
         return case
-    case, problems = _with_period(case)
+    case, problems = _with_period(case, workspace.definitions)
     problems += _check_project(case)
     problems += _check_parameters(case)
     problems += _check_own_datasets(case, workspace.definitions.datasets)
-    problems += _check_data(case)
+    problems += _check_data(case, workspace.definitions.unread)
     if not case.expects_error:
         problems += _check_missing(case)
         problems += _check_periods(case)
@@ -80,10 +91,10 @@ def _checked(case: Case, workspace: CheckResult) -> Case:
     return replace(case, problems=(*case.problems, *problems))
 
 
-def _with_period(case: Case) -> tuple[Case, list[Problem]]:
+def _with_period(case: Case, definitions: Definitions) -> tuple[Case, list[Problem]]:
     calendar = case.checked.calendar
     if calendar is None:
-        return case, [case.part.problem(("period",), "CalendarNotFound", "the workspace's calendar does not exist")]
+        return case, missing_calendar(definitions)
     try:
         return replace(case, period=case.body.period.within(calendar)), []
     except ProblemError as error:
@@ -117,9 +128,12 @@ def _check_own_datasets(case: Case, others: Collection[str]) -> Iterator[Problem
             yield case.part.problem(("datasets", index, "id"), "DuplicateId", message, "choose another id")
 
 
-def _check_data(case: Case) -> Iterator[Problem]:
+def _check_data(case: Case, unread: Sequence[Unread]) -> Iterator[Problem]:
     for dataset_id, tables in case.body.data.items():
         dataset = case.dataset(dataset_id)
+        if dataset is None and (broken := [*may_give_dataset(dataset_id, unread)]):
+            yield from broken
+            continue
         if dataset is None:
             hint = did_you_mean(dataset_id, case.checked.datasets.versions)
             message = f"there is no dataset '{dataset_id}'"

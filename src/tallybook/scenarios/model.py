@@ -114,7 +114,8 @@ class ExpectedRows(Entity):
 
 def _known_type(value: str) -> str:
     if value not in PROBLEM_TYPES:
-        raise ValueError(f"'{value}' is not a type of problem; {did_you_mean(value, PROBLEM_TYPES) or 'see the docs'}")
+        hint = did_you_mean(value, PROBLEM_TYPES) or "see docs/reference/problems.md"
+        raise ValueError(f"'{value}' is not a type of problem; {hint}")
     return value
 
 

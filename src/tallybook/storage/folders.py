@@ -73,7 +73,7 @@ def _check_colons(files: Iterable[Path]) -> None:
     for file in files:
         for name in file.parts:
             if ":" in name and (name == file.name or not GLOB.isdisjoint(name)):
-                message = f"{file} cannot be read: Hadoop cannot handle the ':' in '{name}'"
+                message = f"{file} cannot be read: Spark cannot handle the ':' in '{name}'"
                 raise fail("DataLoadError", message, hint="rename the file or folder")
 
 

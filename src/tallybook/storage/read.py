@@ -159,7 +159,7 @@ def present(field: Field, scan: Scan, location: Location, table: Table) -> bool:
     if format.expands_names and _EXPANDED_BY_HADOOP.search(field.physical):
         raise fail(
             "SchemaMismatch",
-            f"column '{field.physical}' of {where} cannot be read: Hadoop would take '${{...}}' in its name for a "
+            f"column '{field.physical}' of {where} cannot be read: Spark would take '${{...}}' in its name for a "
             "variable",
             hint="rename the column in the data",
         )

@@ -102,7 +102,9 @@ class Projects(DefinitionVersions, ActiveRuns, StateChanges):
         with self._write() as connection:
             state = known_project(connection, self.workspace_id, project_id)
             if state.status != "conflict":
-                raise StoreError(f"project '{project_id}' is {state.status}, not in conflict")
+                raise StoreError(
+                    f"project '{project_id}' is {state.status}, not in conflict", "leave out --stay-pinned"
+                )
             input_id = _body(connection, self.workspace_id, project_id, state.version)["input_dataset_id"]
             others = sorted({conflict.dataset_id for conflict in state.conflicts} - {input_id})
             if others:
@@ -247,7 +249,9 @@ class Periods(ActiveRuns, StateChanges):
         with self._write() as connection:
             changed = changed_statuses(connection, self.workspace_id, calendar_id)
             old = changed.get(identifier, "open") if nested is None else nested.status(changed)
-            check_move(f"period {identifier}", PERIOD_MOVES, old, status)
+            is_skipped = old == "open" and status == "locked"
+            hint = f"close it first: `tallybook period {identifier} --close`" if is_skipped else None
+            check_move(f"period {identifier}", PERIOD_MOVES, old, status, hint)
             on_calendar = (RUNS.c.workspace_id == self.workspace_id, RUNS.c.calendar_id == calendar_id)
             active = connection.execute(sa.select(RUNS.c.period).where(*on_calendar, IS_ACTIVE)).scalars()
             related = [name for name in active if name == identifier or (nested and nested.is_related(name))]

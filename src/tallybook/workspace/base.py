@@ -53,9 +53,10 @@ class WorkspaceBase:
             return cls(find_root(Path.cwd()), warm, environment)
         root = Path(folder).resolve()
         if not has_settings(root):
-            raise UsageError(
-                f"'{folder}' is not a workspace: it has no {SETTINGS_FILE}", "create one with `tallybook init`"
-            )
+            what = f"it has no {SETTINGS_FILE}" if root.is_dir() else "there is no such folder"
+            above = next((parent for parent in root.parents if has_settings(parent)), None)
+            hint = f"the workspace is '{above}'" if above else "create one with `tallybook init`"
+            raise UsageError(f"'{folder}' is not a workspace: {what}", hint)
         return cls(root, warm, environment)
 
     @cached_property

@@ -205,8 +205,8 @@ for _name, _pick, _which, _extreme in (("FIRST_BY", "min", "smallest", "APAC"), 
             params(Param("the value", ANYTHING), Param("the order", ORDERED)),
             f"{_name}(value, order)",
             same_as(0),
-            f"The value of the row with the {_which} order; of several with that order the {_which} value. Rows "
-            "without a value or an order do not count.",
+            f"The value of the row with the {_which} order. If several rows have it, the {_which} of their values. "
+            "Rows without a value or an order do not count.",
             (f"{_name}(region, day)", _extreme),
             _by_order(_pick),
             compute=None,
@@ -236,8 +236,8 @@ register(
         ),
         'STRING_AGG(text, "separator", order)',
         always(STRING),
-        "The texts joined in the order of the third argument; those of the same order, and all without one, by the "
-        "text itself. Texts whose order is NULL come last. NULL if there are no texts.",
+        "The texts joined in the order of the third argument. Texts with the same order, or all texts if there is no "
+        "third argument, are sorted by their text. Texts whose order is NULL come last. NULL if there are no texts.",
         ('STRING_AGG(region, ", ", day)', "APAC, EMEA, EMEA"),
         _joined,
         compute=None,

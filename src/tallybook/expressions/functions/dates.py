@@ -241,7 +241,7 @@ register(
         params(Param("the date", DAY), Param("the months", WHOLE)),
         "ADD_MONTHS(date, months)",
         always(DATE),
-        "The same day months later, or the last day of a shorter month.",
+        "The same day a number of months later, or earlier when negative; the last day of a month that is too short.",
         ('ADD_MONTHS(DATE("2026-01-31"), 1)', "2026-02-28"),
         lambda c, x, months: F.add_months(x, months.cast("int")),
         compute=lambda _c, x, months: months_later(x, months),

@@ -15,6 +15,7 @@ from itertools import pairwise
 from math import ceil
 from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
@@ -173,7 +174,7 @@ def _partitioning(table: DatabaseTable, location: Location) -> tuple[str | None,
     return given, location.partitions or max(2, min(size, _MOST_PARTS))
 
 
-_registered: dict[tuple[int, Access], str] = {}
+_registered: WeakKeyDictionary[SparkSession, dict[Access, str]] = WeakKeyDictionary()
 _registering = Lock()
 
 
@@ -191,12 +192,12 @@ def source_access(location: Location) -> Access:
 def source_name(spark: SparkSession, access: Access, *, marked: bool = False) -> str:
     """Returns the name of Spark's data source for a database. Registers it in the session once."""
     with _registering:
-        key = (id(spark), access)
-        if key not in _registered:
+        names = _registered.setdefault(spark, {})
+        if access not in names:
             source = data_source(access, marked=marked)
             spark.dataSource.register(source)
-            _registered[key] = source.name()
-        return _registered[key]
+            names[access] = source.name()
+        return names[access]
 
 
 @dataclass

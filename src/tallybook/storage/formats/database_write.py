@@ -175,12 +175,12 @@ class Publishing(Target):
         if self.dialect.has_triggers(self.cursor, table):
             self.cursor.execute(f"SELECT count(*) FROM {table.sql}{where}")
             if rows := self.cursor.fetchone()[0]:
-                raise self._triggered(f"keeps {rows:,} rows that the output replaces")
+                raise self._triggered(f"keeps {_rows(rows)} that the output replaces")
 
     def refuse_lost_rows(self, staged: int, inserted: int) -> None:
         """Raises WriteFailed if fewer rows were inserted than staged."""
         if inserted != staged:
-            raise self._triggered(f"inserts {inserted:,} of the {staged:,} rows of the output")
+            raise self._triggered(f"inserts {inserted:,} of the {_rows(staged)} of the output")
 
     def _triggered(self, does: str) -> RunError:
         return fail(
@@ -204,11 +204,16 @@ class Publishing(Target):
                 )
 
 
+def _rows(number: int) -> str:
+    return "1 row" if number == 1 else f"{number:,} rows"
+
+
 def _foreign_rows(location: Location, rows: int, periods: Sequence[str]) -> RunError:
     of = f" of {', '.join(periods)}" if periods else ""
+    it = "it" if rows == 1 else "them"
     return fail(
         "WriteFailed",
-        f"{location} has {rows:,} rows{of} that this product did not write, and the output would delete them",
+        f"{location} has {_rows(rows)}{of} that this product did not write, and the output would delete {it}",
         hint="an output replaces only its own rows: write to another table, use mode append, or delete these rows "
         "yourself first",
     )

@@ -60,7 +60,16 @@ def damaged(signature: Signature | None, path: str) -> Problem:
     """Returns the problem of a file that could not be read to its end. Without a signature it has no reason."""
     reason = signature.fault(path) if signature and Path(path).is_file() else ""
     shown = "" if reason in ("", _BAD_FOOTER) else f": {reason}"
-    return Problem("DataLoadError", f"{path} is damaged and cannot be read{shown}", _HINT)
+    return Problem("DataLoadError", f"{path} is damaged and cannot be read{shown}", f"{_HINT}{_checksum_hint(path)}")
+
+
+def _checksum_hint(path: str) -> str:
+    """Returns what else helps if Spark has written checksums next to the file: it refuses a file that other programs
+    have changed since."""
+    checksums = Path(path).with_name(f".{Path(path).name}.crc")
+    if not checksums.is_file():
+        return ""
+    return f"; if another program has changed it on purpose, remove {checksums.name}, which has its old checksums"
 
 
 def _is_text(first: bytes) -> bool:
