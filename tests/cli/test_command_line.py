@@ -100,6 +100,7 @@ WRONG_USAGE = {
     "a missing argument": ["expr"],
     "an option without its value": ["validate", "--workspace"],
     "no workspace there": ["validate", "--workspace", "/nowhere"],
+    "two folders": ["init", "--workspace", "/nowhere", "/elsewhere"],
 }
 
 

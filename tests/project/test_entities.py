@@ -180,6 +180,15 @@ def test_a_comma_that_splits_a_type(validate: Validate) -> None:
     assert second.type == "UnknownKey"
 
 
+@pytest.mark.parametrize("where", ["store: {}", "environments: {{prod: {{store: '{}'}}}}"])
+def test_a_store_is_sqlite_or_postgresql(validate: Validate, where: str) -> None:
+    (problem,) = validate({"tallybook.yaml": f"name: n\n{where.format('mysql://me@host/db')}\n"})
+    assert problem.type == "InvalidArguments"
+    assert "a store is `sqlite:///path/to/file` or `postgresql://user@host/database`" in problem.message
+    for url in ("sqlite:///state.db", "postgresql://me@host/db", "postgres://host/db", "postgresql+psycopg://host/db"):
+        assert validate({"tallybook.yaml": f"name: n\n{where.format(url)}\n"}) == []
+
+
 def test_unknown_keys_of_the_settings(validate: Validate) -> None:
     first, second = validate({"tallybook.yaml": "name: n\nsandbx: s\nspark: {mater: local}\n"})
     assert (first.path, first.hint, second.path, second.hint) == (

@@ -9,18 +9,23 @@ import typer
 
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
 from tallybook.cli.screen import emit, say
+from tallybook.errors import UsageError
 
 
 @app.command()
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder; by default the current one.")] = Path(),
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="DIR", help="The folder; by default the current one.")
+    ] = None,
     workspace: WorkspaceOption = None,
     json: JsonOption = False,
 ) -> None:
     """Make a small workspace to start from. Existing files are never overwritten."""
     from tallybook.cli.scaffold import make_workspace
 
-    target = workspace or folder
+    if workspace is not None and folder is not None:
+        raise UsageError("DIR and --workspace both name the folder", "give one of them")
+    target = workspace or folder or Path()
     files = make_workspace(target)
     if json:
         from tallybook.documents.definitions import NewWorkspace

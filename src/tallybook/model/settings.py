@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any, Literal
@@ -21,6 +22,16 @@ def _plain_name(name: str) -> str:
 
 
 WorkspaceName = Annotated[Text, StringConstraints(min_length=1, max_length=100), AfterValidator(_plain_name)]
+
+
+def _known_store(url: str) -> str:
+    """Returns the url; ValueError for a kind of database that cannot be a store. The url may have a secret in it."""
+    if not re.match(r"(sqlite|postgres|postgresql)(\+\w+)?:", url):
+        raise ValueError("a store is `sqlite:///path/to/file` or `postgresql://user@host/database`")
+    return url
+
+
+StoreUrl = Annotated[NonEmpty, AfterValidator(_known_store)]
 
 
 Age = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,4}[dw]$")]
@@ -78,7 +89,7 @@ class EnvironmentSettings(Entity):
     datasources: dict[Id, DataSourceOverride] = Field(
         default_factory=dict, description="What is different about datasources, by their ids."
     )
-    store: NonEmpty | None = Field(None, description="The metadata store of the environment.")
+    store: StoreUrl | None = Field(None, description="The metadata store of the environment.")
     sandbox: NonEmpty | None = None
     spark: SparkSettings = Field(
         SparkSettings(),
@@ -90,7 +101,7 @@ class Settings(Entity):
     """Everything a workspace can set; each has an environment variable `TALLYBOOK_…` that wins."""
 
     name: WorkspaceName
-    store: NonEmpty | None = Field(None, description="Metadata store URL; default: an SQLite file in .tallybook/.")
+    store: StoreUrl | None = Field(None, description="Metadata store URL; default: an SQLite file in .tallybook/.")
     sandbox: NonEmpty = ".tallybook/sandbox"
     calendar: Id | None = None
     spark: SparkSettings = SparkSettings()
