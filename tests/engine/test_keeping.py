@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from tests.kit.operations import NOW, aggregate, append, update
 from tallybook.engine import keeping
 from tallybook.engine.keeper import allow_deep_plans
 from tallybook.engine.keeping import Keep
-from tallybook.engine.plan import Calculation, RunContext
+from tallybook.engine.plan import Calculation, Optimisations, RunContext
 from tallybook.model.dataset import Dataset
 from tallybook.model.period import GREGORIAN
 from tallybook.project.bind import bind_project
@@ -151,15 +152,18 @@ def test_a_long_chain_of_dependent_updates_is_cut(monkeypatch: pytest.MonkeyPatc
     assert kept(*[independent] * 20, OUT) == []
 
 
-def test_small_tables_are_kept_if_several_operations_use_the_joined_rows() -> None:
-    def tables(*operations: dict[str, Any]) -> list[tuple[int, str]]:
+def test_small_tables_are_read_once_and_kept_if_several_operations_use_the_joined_rows() -> None:
+    def tables(*operations: dict[str, Any], fetches: bool = True) -> list[tuple[str, str, bool]]:
         calculation, _ = calculated(*operations)
-        return [(kept.seq, kept.alias) for kept in calculation.kept_tables(lambda table: table.dataset.id == "rates")]
+        calculation = replace(calculation, optimisations=Optimisations(fetch_tables=fetches))
+        kept = calculation.kept_tables(lambda table: table.dataset.id == "rates")
+        return [(table.alias, table.reason, table.is_shared) for table in kept]
 
-    assert tables(joined("rates"), OUT) == []
-    assert tables(joined("rates"), TOTALS, OUT) == [(10, "r")]
-    assert tables(joined("prices"), TOTALS, OUT) == []
-    assert tables(OUT, joined("rates"), OUT) == []
+    once, twice = ("r", "it is small", False), ("r", "2 operations use the rows that it is joined to", True)
+    assert tables(joined("rates"), OUT) == tables(OUT, joined("rates"), OUT) == [once]
+    assert tables(joined("rates"), OUT, fetches=False) == tables(OUT, joined("rates"), OUT, fetches=False) == []
+    assert tables(joined("rates"), TOTALS, OUT) == tables(joined("rates"), TOTALS, OUT, fetches=False) == [twice]
+    assert tables(joined("prices"), TOTALS, OUT) == tables(joined("rates")) == []
 
 
 def test_connect_can_make_a_checkpoint_of_a_long_plan() -> None:

@@ -20,7 +20,9 @@ from tallybook.engine.frames import apply_operations
 from tallybook.engine.plan import Calculation, Optimisations
 from tallybook.engine.tables import Tables
 
-NONE = Optimisations(evaluate_constants=False, fuse_updates=False, keep_rows=False, reuse_joins=False)
+NONE = Optimisations(
+    evaluate_constants=False, fuse_updates=False, keep_rows=False, reuse_joins=False, fetch_tables=False
+)
 MOMENT = datetime(2026, 2, 1, tzinfo=UTC)
 REGIONS = ("EMEA", "APAC", "🙂", "", None)
 Apply = Callable[..., DataFrame]

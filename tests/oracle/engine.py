@@ -21,6 +21,7 @@ from tallybook.expressions.parameters import parameter_values
 from tallybook.model.columns import ColumnType
 from tallybook.model.run import CheckResult
 from tallybook.operations.publication import Publication
+from tallybook.operations.schema import SourceTable
 from tallybook.project.bind import BoundProject, bind_project
 from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.model import ProjectHead
@@ -47,7 +48,8 @@ WITHOUT = (
     replace(ON, fuse_updates=False),
     replace(ON, keep_rows=False),
     replace(ON, reuse_joins=False),
-    Optimisations(evaluate_constants=False, fuse_updates=False, keep_rows=False, reuse_joins=False),
+    replace(ON, fetch_tables=False),
+    Optimisations(evaluate_constants=False, fuse_updates=False, keep_rows=False, reuse_joins=False, fetch_tables=False),
 )
 """Each optimisation switched off, and all of them."""
 
@@ -91,13 +93,21 @@ def computed(case: Case, spark: SparkSession, optimisations: Optimisations = ON)
     sink = _Collecting()
     try:
         calculation = replace(Calculation.of(bound, context), optimisations=optimisations)
-        execute(spark, calculation, FrameTables(frames, context), sink)
+        tables = _SmallTables if optimisations.fetch_tables else FrameTables
+        execute(spark, calculation, tables(frames, context), sink)
     except _FailedError as failed:
         return Opinion({}, failure=_failure(failed.error))
     except RunError as error:  # Spark evaluates some constants while it plans
         problem = error.problem
         return Opinion({}, failure=problem.type if problem.type != "InternalError" else str(problem))
     return Opinion(sink.results, checks=sink.checks)
+
+
+class _SmallTables(FrameTables):
+    """Tables that the engine treats as small, so that it fetches those that it joins."""
+
+    def is_small(self, _source: SourceTable) -> bool:
+        return True
 
 
 class _FailedError(Exception):

@@ -28,6 +28,7 @@ from tallybook.engine.events import (
     Warned,
 )
 from tallybook.engine.failures import explained
+from tallybook.engine.fetching import fetch_small_tables
 from tallybook.engine.interrupt import interruptible
 from tallybook.engine.keeper import Keeper, keeper_of
 from tallybook.engine.keeping import Keep
@@ -56,6 +57,8 @@ class Sink:
     """True if checks are computed."""
     warns_of_empty_input: ClassVar[bool] = False
     """True if an input without rows is worth a warning, and a job that looks for one."""
+    fetches_tables: ClassVar[bool] = True
+    """True if small joined tables may be fetched, which takes jobs, before anything is published."""
     stops_at_failed_check: bool = True
     """True if a check that fails and must not ends the execution."""
 
@@ -105,6 +108,7 @@ def working_rows(
 
 @dataclass
 class _WorkingRows(Sink):
+    fetches_tables: ClassVar[bool] = False
     needs_working: bool = True
     needs_checks: bool = True
     rows: DataFrame | None = None
@@ -147,6 +151,8 @@ class _Execution:
     def _steps(self, steps: Sequence[Step]) -> Working:
         working = self.pipeline.first()
         self._check_input()
+        if self.sink.fetches_tables and self.pipeline.calculation.optimisations.fetch_tables:
+            fetch_small_tables(self.pipeline)
         keeps = self.pipeline.calculation.keeps(self.pipeline.tables.is_small, needs_working=self.sink.needs_working)
         wanted = self.pipeline.calculation.last.columns if self.sink.needs_working else ()
         live = live_columns(steps, wanted, all_active=working[0].segment.all_active)

@@ -42,24 +42,31 @@ class Keep:
 
 @dataclass(frozen=True)
 class KeptTable:
-    """A small joined table that is computed once for all uses of the joined rows."""
+    """A small joined table that is read once for all uses of the joined rows. It is fetched before the first step, or
+    kept where it is joined."""
 
     seq: int
     """The operation that joins it."""
     alias: str
     reason: str
+    is_shared: bool
+    """True if several steps use the rows that it is joined to: then it is worth keeping if it cannot be fetched."""
 
 
-def kept_tables(steps: Sequence[Step], is_small: IsSmall) -> tuple[KeptTable, ...]:
-    """Returns the small tables that are kept: those that are joined to rows which several steps use. Each use would
-    read the table, and plan that, again."""
+def kept_tables(steps: Sequence[Step], is_small: IsSmall, *, fetches: bool) -> tuple[KeptTable, ...]:
+    """Returns the small joined tables that are read once. Without `fetches`, only those that are joined to rows which
+    several steps use: each use would read the table, and plan that, again."""
     uses = [step.takes_rows or step.forks or bool(step.overs) for step in steps]
     return tuple(
-        KeptTable(step.seq, table.alias, f"{sum(uses[index:])} operations use the rows that it is joined to")
+        KeptTable(step.seq, table.alias, _reason(sum(uses[index:])), is_shared=sum(uses[index:]) > 1)
         for index, step in enumerate(steps)
-        for table in step.joined
-        if sum(uses[index:]) > 1 and is_small(table.source)
+        for table in step.unique_tables
+        if sum(uses[index:]) > (0 if fetches else 1) and is_small(table.source)
     )
+
+
+def _reason(uses: int) -> str:
+    return "it is small" if uses == 1 else f"{uses} operations use the rows that it is joined to"
 
 
 @dataclass(frozen=True)

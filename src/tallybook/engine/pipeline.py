@@ -51,7 +51,9 @@ class Pipeline:
             load=load,
             input=self.calculation.input,
             keyed=KeyedTables(self.keep),
-            kept_tables={(kept.seq, kept.alias) for kept in self.calculation.kept_tables(self.tables.is_small)},
+            kept_tables={
+                (kept.seq, kept.alias) for kept in self.calculation.kept_tables(self.tables.is_small) if kept.is_shared
+            },
             lookup_columns=lookup_columns(steps) if self.calculation.optimisations.reuse_joins else {},
             names_keys=self.names_keys,
         )

@@ -78,6 +78,8 @@ class Optimisations:
     """Compute rows once that are dear and used more than once."""
     reuse_joins: bool = True
     """Join a lookup once as long as its keys stay the same, and compute small joined tables once."""
+    fetch_tables: bool = True
+    """Fetch small joined tables before the first step, and join those with unique keys without a check."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +130,10 @@ class Calculation:
         return decide(first, self.input, self.steps, self.evaluator, is_small, needs_working=needs_working)
 
     def kept_tables(self, is_small: IsSmall) -> tuple[KeptTable, ...]:
-        """The small joined tables that are computed once; the same for all data."""
-        return kept_tables(self.steps, is_small) if self.optimisations.reuse_joins else ()
+        """The small joined tables that are read once; the same for all data."""
+        if not self.optimisations.reuse_joins:
+            return ()
+        return kept_tables(self.steps, is_small, fetches=self.optimisations.fetch_tables)
 
     @property
     def last(self) -> WorkingSchema:
@@ -157,7 +161,7 @@ class Plan(Calculation):
 
     @property
     def tables_kept(self) -> tuple[KeptTable, ...]:
-        """The small joined tables that the run computes once."""
+        """The small joined tables that the run reads once."""
         return self.kept_tables(self._is_small)
 
     def _is_small(self, source: SourceTable) -> bool:

@@ -206,6 +206,10 @@ class AllocateStep(Step):
         return self.joins[0]
 
     @property
+    def unique_joins(self) -> tuple[JoinedTable, ...]:
+        return ()
+
+    @property
     def by_path(self) -> dict[str, BoundAssignment]:
         """The assignments by the paths of their expressions."""
         return by_path(self.assignments, "arguments.set")

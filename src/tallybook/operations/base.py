@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tallybook.expressions.compile import Compiler
     from tallybook.operations.totals import Totals
     from tallybook.rows.ids import RowIds
-    from tallybook.rows.joins import KeyedTables
+    from tallybook.rows.joins import Fetch, KeyedTables
     from tallybook.rows.working import Rows
 
 MAX_SEQ = 2**31 - 1
@@ -194,6 +194,12 @@ class Step:
             for path, reduced in rows.per_expression.items()
         }
 
+    def fetch_tables(self, build: BuildContext, is_wanted: Callable[[SourceTable], bool], fetch: Fetch) -> None:
+        """Fetches those of its unique tables that are wanted."""
+        from tallybook.operations.lookups import fetch_tables
+
+        fetch_tables(self, build, is_wanted, fetch)
+
     def totals(self, rows: Rows, build: BuildContext) -> tuple[Totals, ...]:
         """The aggregates over groups that it has. `rows` are those that it may select, of all segments."""
         raise NotImplementedError(f"{self.type} has no totals")
@@ -341,6 +347,16 @@ class Step:
     def joined(self) -> tuple[LookupTable | JoinedTable, ...]:
         """The tables whose columns its expressions can read by an alias."""
         return (*self.lookups, *self.joins)
+
+    @property
+    def unique_joins(self) -> tuple[JoinedTable, ...]:
+        """Those of its own joins that give each working row one row at most."""
+        return self.joins
+
+    @property
+    def unique_tables(self) -> tuple[LookupTable | JoinedTable, ...]:
+        """The tables that give each working row one row at most."""
+        return (*self.lookups, *self.unique_joins)
 
     @property
     def sources(self) -> tuple[SourceTable, ...]:

@@ -11,7 +11,7 @@ from tallybook.expressions.check import Checker, Typed, tables_read
 from tallybook.expressions.tree import Call, ColumnName
 from tallybook.model.columns import DELETED, UPDATED_AT
 from tallybook.operations.base import BuildContext, Step
-from tallybook.operations.schema import LookupTable, WorkingSchema
+from tallybook.operations.schema import LookupTable, SourceTable, WorkingSchema
 from tallybook.operations.sources import JoinedTable, SourceRows
 from tallybook.operations.totals import Totals, compute_totals, join_totals
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from tallybook.expressions.compile import Compiler
+    from tallybook.rows.joins import Fetch, Join
     from tallybook.rows.working import Rows
 
 Values = Callable[["Compiler"], Mapping[str, "Column"]]
@@ -47,7 +48,7 @@ def lookups_of(step: Step) -> list[JoinedTable]:
 def join_tables(rows: Rows, step: Step, tables: Sequence[JoinedTable], build: BuildContext) -> Rows:
     """The rows with the columns of each table that the step reads. The tables the selector depends on come first. A
     lookup that an earlier step has joined is not joined again."""
-    from tallybook.rows.joins import Join, check_unique, left_join_unique
+    from tallybook.rows.joins import check_unique, left_join_unique
 
     if not tables:
         return rows
@@ -57,20 +58,34 @@ def join_tables(rows: Rows, step: Step, tables: Sequence[JoinedTable], build: Bu
     joined: set[str] = set()
     present = dict(rows.joined)
     for table in sorted(tables, key=lambda table: table.alias not in first):
-        columns = step.columns_of(table.alias, but_in=table.conditions)
-        join = Join.on(table.conditions, table.alias, build.lookup_columns.get(table.alias, columns))
+        join = _join_of(step, table, build)
         readable = step.selector is not None and tables_read(step.selector) <= joined
         asking = rows.chosen(step.selector if readable else None, compiler, include_deleted=step.include_deleted)
-        if table.alias in rows.joined:
-            frame = check_unique(frame, join, asking, compiler, step.seq, names_key=build.names_keys)
-        else:
-            load, is_kept = partial(table.rows.frame, build), (step.seq, table.alias) in build.kept_tables
-            by_key = build.keyed.by_key(table.rows, join, load, build.compiler, is_kept=is_kept)
+        load, is_kept = partial(table.rows.frame, build), (step.seq, table.alias) in build.kept_tables
+        by_key = build.keyed.by_key(table.rows, join, load, build.compiler, is_kept=is_kept)
+        if table.alias not in rows.joined:
             frame = left_join_unique(frame, by_key, join, asking, compiler, step.seq, names_key=build.names_keys)
+        elif not by_key.is_unique:
+            frame = check_unique(frame, join, asking, compiler, step.seq, names_key=build.names_keys)
         if table.alias in build.lookup_columns and join.is_reusable:
-            present[table.alias] = join.added
+            present[table.alias] = join.added(is_unique=by_key.is_unique)
         joined.add(table.alias)
     return replace(rows, frame=frame, joined=present)
+
+
+def fetch_tables(step: Step, build: BuildContext, is_wanted: Callable[[SourceTable], bool], fetch: Fetch) -> None:
+    """Fetches the wanted tables of which the step joins at most one row to each of its rows."""
+    for table in (*lookups_of(step), *step.unique_joins):
+        if is_wanted(table.source):
+            load = partial(table.rows.frame, build)
+            build.keyed.fetch(table.rows, _join_of(step, table, build), load, build.compiler, fetch)
+
+
+def _join_of(step: Step, table: JoinedTable, build: BuildContext) -> Join:
+    from tallybook.rows.joins import Join
+
+    columns = step.columns_of(table.alias, but_in=table.conditions)
+    return Join.on(table.conditions, table.alias, build.lookup_columns.get(table.alias, columns))
 
 
 def _tables_of_selector(selector: Typed | None, tables: Sequence[JoinedTable]) -> set[str]:

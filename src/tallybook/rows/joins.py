@@ -4,7 +4,7 @@ The joined table is first reduced to one row for each key, with the number of ro
 no job of its own. Conditions that are not equalities are tested among the rows of the key.
 
 `KeyedTables` makes these rows once for all joins that need the same, and `check_unique` tests a join that an earlier
-step has made.
+step has made. Rows of a small table may be fetched before: if their keys are unique, there is nothing to check.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class Join:
         """True if every row has its match, also rows that need none: the keys are plain columns."""
         return not self.rest and all(isinstance(eq.own, TypedColumn) for eq in self.equalities)
 
-    @property
-    def added(self) -> tuple[str, ...]:
+    def added(self, *, is_unique: bool) -> tuple[str, ...]:
         """The columns in the frame that a later step needs to use the same match."""
-        return tuple(joined_name(self.alias, name) for name in (*self.columns, _COUNT))
+        helpers = () if is_unique else (_COUNT,)
+        return tuple(joined_name(self.alias, name) for name in (*self.columns, *helpers))
 
     @classmethod
     def on(cls, conditions: Sequence[Typed], alias: str, columns: Sequence[str]) -> Join:
@@ -91,32 +91,59 @@ def _key_type(own: Typed, theirs: Typed) -> ColumnType | None:
     return common_type(sides)
 
 
+@dataclass(frozen=True)
+class KeyedRows:
+    """The rows of a joined table by the keys of a join."""
+
+    frame: DataFrame
+    is_unique: bool = False
+    """True if no key has two rows, as far as is known: then the frame is the table itself, and has no counts."""
+
+
+Fetch = Callable[[DataFrame, Sequence[str]], DataFrame | None]
+"""Fetches rows whose columns of these names are unique, NULL aside; returns None if they are not, or too many."""
+
+
 @dataclass
 class KeyedTables:
     """Joined tables with one row for each key. Joins that need the same rows share them."""
 
     keep: Callable[[DataFrame], DataFrame] | None = None
     """Lets Spark compute rows once; None if they are computed again for each use."""
-    _frames: list[tuple[object, DataFrame]] = field(default_factory=list)
+    _known: list[tuple[object, KeyedRows]] = field(default_factory=list)
 
     def by_key(
         self, table: object, join: Join, load: Callable[[], DataFrame], compiler: Compiler, *, is_kept: bool
-    ) -> DataFrame:
+    ) -> KeyedRows:
         """Returns the rows of a table by the keys of a join. `load` loads the table."""
-        wanted = (table, join.of_table)
-        for known, frame in self._frames:
-            if known == wanted:
-                return frame
+        found = self._find(table, join)
+        if found is not None:
+            return found
         frame = _by_key(load(), join, compiler)
         if is_kept and self.keep is not None:
             frame = self.keep(frame)
-        self._frames.append((wanted, frame))
-        return frame
+        return self._add(table, join, KeyedRows(frame))
+
+    def fetch(self, table: object, join: Join, load: Callable[[], DataFrame], compiler: Compiler, fetch: Fetch) -> None:
+        """Fetches the rows of a table, unless the condition of the join is more than equalities."""
+        if join.rest or not join.equalities or self._find(table, join) is not None:
+            return
+        rows = fetch(_keys_and_columns(load(), join, compiler), _their_keys(join))
+        if rows is not None:
+            self._add(table, join, KeyedRows(rows, is_unique=True))
+
+    def _find(self, table: object, join: Join) -> KeyedRows | None:
+        wanted = (table, join.of_table)
+        return next((rows for known, rows in self._known if known == wanted), None)
+
+    def _add(self, table: object, join: Join, rows: KeyedRows) -> KeyedRows:
+        self._known.append(((table, join.of_table), rows))
+        return rows
 
 
 def left_join_unique(
     frame: DataFrame,
-    by_key: DataFrame,
+    by_key: KeyedRows,
     join: Join,
     counts: Column | None,
     compiler: Compiler,
@@ -135,7 +162,9 @@ def left_join_unique(
     The failure has the key only with `names_key`: with it Spark generates so much code for a few joins that the JVM
     does not compile it any more, and the joins take twice as long.
     """
-    matched = _join(frame, by_key, _own_keys(join, counts, compiler), _their_keys(join))
+    matched = _join(frame, by_key.frame, _own_keys(join, counts, compiler), _their_keys(join))
+    if by_key.is_unique:
+        return matched
     if join.rest:
         matched = _test_rest(matched, join, counts, compiler)
     return check_unique(matched, join, counts, compiler, seq, names_key=names_key)
@@ -185,19 +214,27 @@ def _by_key(other: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
 
     Rows of a key are numbered, not aggregated: an aggregate with text columns would make Spark sort twice.
     """
-    theirs = replace(compiler, read=_column_of_other)
-    names = _their_keys(join)
-    keys = [theirs.value(eq.theirs, eq.type).alias(name) for name, eq in zip(names, join.equalities, strict=True)]
     if join.rest:
         wanted = dict.fromkeys([*join.columns, *(c.column for c in _rest_columns(join))])
         row = F.struct(*map(column_named, wanted), F.lit(True).alias(_THERE))
+        keys = _their_key_columns(join, compiler)
         return other.groupBy(*keys).agg(F.collect_list(row).alias(joined_name(join.alias, _ROWS)))
-    columns = [column_named(name).alias(joined_name(join.alias, name)) for name in join.columns]
-    key = ", ".join(map(sql.name, names))
+    key = ", ".join(map(sql.name, _their_keys(join)))
     within = f"OVER (PARTITION BY {key} ORDER BY {key} ROWS BETWEEN UNBOUNDED PRECEDING AND "
     counts = {_COUNT: f"count(1) {within} UNBOUNDED FOLLOWING)", _NUMBER: f"row_number() {within} CURRENT ROW)"}
     named = {joined_name(join.alias, name): F.expr(value) for name, value in counts.items()}
-    return other.select(*keys, *columns).withColumns(named).filter(_helper(join, _NUMBER) == 1)
+    return _keys_and_columns(other, join, compiler).withColumns(named).filter(_helper(join, _NUMBER) == 1)
+
+
+def _keys_and_columns(other: DataFrame, join: Join, compiler: Compiler) -> DataFrame:
+    columns = [column_named(name).alias(joined_name(join.alias, name)) for name in join.columns]
+    return other.select(*_their_key_columns(join, compiler), *columns)
+
+
+def _their_key_columns(join: Join, compiler: Compiler) -> list[Column]:
+    theirs = replace(compiler, read=_column_of_other)
+    named = zip(_their_keys(join), join.equalities, strict=True)
+    return [theirs.value(eq.theirs, eq.type).alias(name) for name, eq in named]
 
 
 def _column_of_other(column: Resolved) -> Column:
