@@ -57,6 +57,12 @@ def test_what_was_found_before(quick: SparkSession, path: Path) -> None:
     assert not judged(load(path), quick).differences
 
 
+def test_generated_code_computes_a_selector_on_no_deleted_row(spark: SparkSession) -> None:
+    """The other cases are interpreted. Generated code would compute what two expressions have in common first."""
+    case = load(Path(__file__).parent / "found" / "selector-on-deleted-rows.yaml")
+    assert not judged(case, spark).differences
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", SABOTAGES)
 def test_a_broken_engine_is_caught(quick: SparkSession, name: str) -> None:

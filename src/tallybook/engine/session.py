@@ -53,8 +53,10 @@ DEFAULTS = {key: values[0] for key, values in NEEDS.items()} | {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.variable.substitute": "false",
+    "spark.sql.subexpressionElimination.skipForShortcutExpr": "true",
 }
-"""What every session that we start is set to, unless the user says otherwise."""
+"""What every session that we start is set to, unless the user says otherwise. The last one keeps generated code from
+computing the right side of an AND for rows that the left side rules out, such as deleted rows, where it may fail."""
 
 
 def get_session(
