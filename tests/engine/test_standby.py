@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,13 @@ def test_other_code_or_another_language_has_no_standby(cache: Path, monkeypatch:
     assert standby_folder() != folder
 
 
+def has_open(process: str, folder: Path) -> bool:
+    """True if a process has opened a file of a folder: then it has long installed its handlers of signals."""
+    with suppress(OSError):
+        return any(file.readlink().is_relative_to(folder) for file in Path(f"/proc/{process}/fd").iterdir())
+    return False
+
+
 @pytest.fixture
 def waiting(standby: Path, workspace: Path) -> Iterator[subprocess.Popen[str]]:
     """A command in the standby process that waits for the store, which the test has locked."""
@@ -119,7 +127,7 @@ def waiting(standby: Path, workspace: Path) -> Iterator[subprocess.Popen[str]]:
     with sqlite3.connect(workspace / ".tallybook" / "store.sqlite3") as holder:
         holder.execute("BEGIN EXCLUSIVE")
         client = start(workspace, "run", "order-close", "--period", "2026-01")
-        until(lambda: forks(standby))
+        until(lambda: any(has_open(fork, workspace) for fork in forks(standby)))
         yield client
         until(lambda: not forks(standby))
 

@@ -80,7 +80,7 @@ def test_a_new_table_appears_only_with_its_rows(spark, save, ledger, schema):
     with pytest.raises(PySparkException):
         save(broken)
     assert not spark.catalog.tableExists(ledger.target)
-    assert spark.sql(f"SHOW TABLES IN {schema}").count() == 0
+    assert spark.sql(f"SHOW TABLES IN {schema}").where("NOT isTemporary").count() == 0
 
 
 def test_an_existing_table_keeps_its_columns_and_their_order(spark, save, ledger, schema):

@@ -100,7 +100,8 @@ def _collected(frame: DataFrame, asked: Sequence[str] | None) -> ProductReading:
     if asked is not None:
         frame = frame.select(*asked, POSITION)
     moments = [field.name for field in frame.schema if isinstance(field.dataType, T.TimestampType)]
-    plain = frame.withColumns({name: F.unix_micros(name) for name in moments})  # apart from Python's time zone
+    # Apart from Python's time zone. Connect refuses an empty mapping.
+    plain = frame.withColumns({name: F.unix_micros(name) for name in moments}) if moments else frame
     rows = sorted((row.asDict() for row in plain.collect()), key=lambda row: row[POSITION])
     for row in rows:
         row |= {name: EPOCH + timedelta(microseconds=row[name]) for name in moments if row[name] is not None}
