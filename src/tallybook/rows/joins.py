@@ -97,7 +97,7 @@ class KeyedRows:
 
     frame: DataFrame
     is_unique: bool = False
-    """True if no key has two rows, as far as is known: then the frame is the table itself, and has no counts."""
+    """True if it is known that no key has two rows. Then the frame is the table itself, without counts."""
 
 
 Fetch = Callable[[DataFrame, Sequence[str]], DataFrame | None]
