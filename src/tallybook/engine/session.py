@@ -54,9 +54,11 @@ DEFAULTS = {key: values[0] for key, values in NEEDS.items()} | {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.variable.substitute": "false",
     "spark.sql.subexpressionElimination.skipForShortcutExpr": "true",
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
 }
-"""What every session that we start is set to, unless the user says otherwise. The last one keeps generated code from
-computing the right side of an AND for rows that the left side rules out, such as deleted rows, where it may fail."""
+"""What every session that we start is set to, unless the user says otherwise. The last two keep Spark from computing
+what nobody asked for, which may fail: the right side of an AND for rows that the left side rules out, and columns of
+small local frames that are not read."""
 
 
 def get_session(
