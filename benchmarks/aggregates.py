@@ -1,7 +1,8 @@
 """What does each further aggregate over the same detail rows cost?
 
 The project has one update, then 1, 2, 4 or 8 aggregates over the detail, each by other columns, then one output. It
-writes the summary rows only, or all rows with all columns. By hand: a groupBy for each summary, a union, one write.
+writes the summary rows only, or all rows with all columns. By hand: a groupBy for each summary, a union, one write;
+and, as `sets`, all summaries in one pass with grouping sets.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ SUMMARY = ("region", "product", "cost_centre", "currency", "channel", "booked_on
 RESULTS = ("total_net", "total_tax", "line_count")
 BARS = {4: 1.2, 8: 1.2}
 WRITES = ["summaries", "all"]
+SETS = "sets"
 ALL_ROWS = 4
 """All rows are written with this many aggregates only, to save time, unless `--writes` asks for more."""
 
@@ -78,6 +80,16 @@ def by_spark(spark: SparkSession, data: Path, target: Path, count: int, writes: 
         missing |= {"booked_on": F.lit(None).cast("date")} if "booked_on" in missing else {}
         written = written.withColumns(missing).select(*SUMMARY, *RESULTS)
     write(written, target)
+
+
+def by_grouping_sets(spark: SparkSession, data: Path, target: Path, count: int) -> None:
+    detail = read(spark, data / "lines" / PERIOD, LINES).withColumn("net", F.col("amount") - F.col("tax"))
+    groupings = [[F.col(name) for name in keys] for keys in GROUPINGS[:count]]
+    keys = [name for name in SUMMARY if any(name in keys for keys in GROUPINGS[:count])]
+    sums = (F.sum("net").alias("total_net"), F.sum("tax").alias("total_tax"), F.count("*").alias("line_count"))
+    written = detail.groupingSets(groupings, *keys).agg(*sums)
+    missing = {name: F.lit(None).cast(LINES[name]) for name in SUMMARY if name not in keys}
+    write(written.withColumns(missing).select(*SUMMARY, *RESULTS), target)
 
 
 def union(frames: Sequence[DataFrame]) -> DataFrame:
@@ -136,6 +148,8 @@ def case(suite: Suite, rows: int, count: int, writes: str) -> Case:
         DUCKDB: Way(lambda: by_duckdb(data, targets[DUCKDB], count, writes), (targets[DUCKDB],)),
         POLARS: Way(lambda: by_polars(data, targets[POLARS], count, writes), (targets[POLARS],)),
     }
+    if writes == "summaries" and count > 1:
+        ways[SETS] = Way(lambda: by_grouping_sets(spark, data, suite.folder / SETS, count), (suite.folder / SETS,))
     return Case({"rows": rows, "aggregates": count, "writes": writes}, ways, BARS.get(count))
 
 

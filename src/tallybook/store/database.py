@@ -12,12 +12,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
-from sqlalchemy.util import LRUCache
 
 from tallybook.errors import RunError, StoreError
 from tallybook.exit_codes import BUSY, UNAVAILABLE
@@ -39,8 +38,10 @@ _UNREADABLE = "unable to open database"
 _LOCKED = "database is locked"
 _UNREACHED = "check that its server runs and that the `store` setting is right, then try again"
 _DAMAGED = ("file is not a database", "malformed")
-_COMPILED: dict[str, Any] = {"compiled_cache": LRUCache(500)}
-"""Caches compiled SQL for the whole process, because each command and each run opens the store anew."""
+_IDLE: dict[tuple[URL, bool], sa.Engine] = {}
+"""Engines of closed stores, without connections. An engine has the SQL that it compiled, and each command and each run
+opens the store anew."""
+_MOST_IDLE = 16
 
 
 def now() -> datetime:
@@ -60,7 +61,7 @@ class Database:
         self.environment: str | None = None
         """The environment of that workspace; None for the workspace without one."""
         self.is_sqlite = url.get_backend_name() == "sqlite"
-        self._engine = _sqlite_engine(url, look=look) if self.is_sqlite else _postgresql_engine(url)
+        self._engine = _IDLE.pop((url, look), None) or _engine(url, look=look)
         self._writer = self._engine.execution_options(tallybook_writes=True)
 
     def __str__(self) -> str:
@@ -68,6 +69,9 @@ class Database:
 
     def close(self) -> None:
         self._engine.dispose()
+        if len(_IDLE) >= _MOST_IDLE:
+            _IDLE.clear()
+        _IDLE[self.url, self._looks] = self._engine
 
     @contextmanager
     def _read(self) -> Iterator[sa.Connection]:
@@ -145,17 +149,14 @@ class Database:
         return self.is_sqlite and not Path(str(self.url.database)).exists()
 
 
-def _sqlite_engine(url: URL, *, look: bool) -> sa.Engine:
-    make = reading_engine if look else writing_engine
-    return make(Path(str(url.database)), json_serializer=canonical_json, execution_options=_COMPILED)
-
-
-def _postgresql_engine(url: URL) -> sa.Engine:
+def _engine(url: URL, *, look: bool) -> sa.Engine:
+    if url.get_backend_name() == "sqlite":
+        make = reading_engine if look else writing_engine
+        return make(Path(str(url.database)), json_serializer=canonical_json)
     try:
         return sa.create_engine(
             url,
             json_serializer=canonical_json,
-            execution_options=_COMPILED,
             pool_pre_ping=True,
             connect_args={"connect_timeout": 10},
         )

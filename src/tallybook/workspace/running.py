@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -135,4 +135,4 @@ class SingleRuns(WorkspaceBase):
     def _runner(self, store: Store, observers: Sequence[Observer]) -> Runner:
         from tallybook.runs.runner import Runner
 
-        return Runner(self.definitions, store, self.resources.session, self.sandbox, observers)
+        return Runner(self.definitions, store, cache(self.resources.session), self.sandbox, observers)
