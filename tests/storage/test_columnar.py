@@ -47,6 +47,25 @@ def test_widening_without_loss(rows, locate, table, tmp_path):
     ]
 
 
+def test_all_columns_that_do_not_fit_are_named(refused, locate, table, tmp_path):
+    file = save(tmp_path / "a.parquet", id=pa.array([1]), amont=pa.array(["1"]), rate=pa.array([0.5]))
+    orders = table(id="string", amount="decimal(10,2)", rate="decimal(5,2)", region="string")
+    problem = refused(locate("parquet", file), orders)
+    assert (problem.type, problem.message) == (
+        "SchemaMismatch",
+        f"4 columns of {file} do not fit table 'orders': 'id' is bigint, declared as string; 'amount' is missing (did "
+        "you mean 'amont'?); 'rate' is double, declared as decimal(5,2); 'region' is missing",
+    )
+    assert problem.hint == "declare the names and types that the data has, or correct the data"
+
+
+def test_of_very_many_columns_the_first_are_named(refused, locate, table, tmp_path):
+    file = save(tmp_path / "a.parquet", id=pa.array([1]))
+    problem = refused(locate("parquet", file), table(**{f"value_{number}": "string" for number in range(12)}))
+    assert problem.message.startswith(f"12 columns of {file} do not fit table 'orders': 'value_0' is missing; ")
+    assert problem.message.endswith("'value_9' is missing; and 2 more")
+
+
 @pytest.mark.parametrize(
     ("array", "declared"),
     [

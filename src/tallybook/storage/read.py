@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -35,6 +35,8 @@ _EXPANDED_BY_HADOOP = re.compile(r"\$\{(env\.[^ $}]*|[^ $}:]+)\}")
 """Columnar readers pass column names in a setting of Hadoop, which replaces this form if the variable or setting
 exists. Spark would then look for a column of another name and return NULL. Spark's own `${env:NAME}` is not replaced
 there."""
+_LISTED = 10
+"""The most columns that one message names."""
 
 
 def read(spark: SparkSession, location: Location, table: Table) -> DataFrame:
@@ -109,7 +111,7 @@ def _not_found(location: Location) -> RunError:
 
 
 def _typed(scan: Scan, location: Location, table: Table, numbered: bool) -> DataFrame:
-    fields = [field for field in fields_of(table) if present(field, scan, location, table)]
+    fields = _fitting_fields(scan, location, table)
     period = _rendered_period(scan, fields, location, table)
     position = {POSITION: scan.values[POSITION]} if numbered and POSITION in scan.values else {}
     if all(_is_final(field, scan) for field in fields):
@@ -140,42 +142,64 @@ def _is_final(field: Field, scan: Scan) -> bool:
     return same and field.nullable and scan.broken is None and trusted
 
 
-def present(field: Field, scan: Scan, location: Location, table: Table) -> bool:
-    """True if the data has the column with a type that fits. Raises SchemaMismatch if a required column is missing, or
-    a column has another type."""
+@dataclass(frozen=True)
+class _Misfit:
+    """A column that does not fit its table: a message for it alone, the same in a list of several, and a hint."""
+
+    message: str
+    listed: str
+    hint: str | None
+
+
+def _fitting_fields(scan: Scan, location: Location, table: Table) -> list[Field]:
+    """Returns the fields that the data has. Raises SchemaMismatch with all columns that are missing or have another
+    type."""
+    fields = fields_of(table)
+    misfits = [misfit for field in fields if (misfit := _misfit(field, scan, location, table))]
+    if len(misfits) == 1:
+        raise fail("SchemaMismatch", misfits[0].message, hint=misfits[0].hint)
+    if misfits:
+        more = f"; and {len(misfits) - _LISTED} more" if len(misfits) > _LISTED else ""
+        listed = "; ".join(misfit.listed for misfit in misfits[:_LISTED])
+        where = format_of(location).where(location, scan)
+        message = f"{len(misfits)} columns of {where} do not fit table '{table.name}': {listed}{more}"
+        raise fail("SchemaMismatch", message, hint="declare the names and types that the data has, or correct the data")
+    return [field for field in fields if field.physical in scan.types]
+
+
+def _misfit(field: Field, scan: Scan, location: Location, table: Table) -> _Misfit | None:
+    """Returns what is wrong with a column: it is required and missing, or has another type."""
     format = format_of(location)
     where = format.where(location, scan)
     if field.physical not in scan.types:
         if field.required:
             message = f"{where} has no column '{field.physical}' of table '{table.name}'"
-            raise fail("SchemaMismatch", message, hint=did_you_mean(field.physical, scan.column_names))
+            near = did_you_mean(field.physical, scan.column_names, near_only=True)
+            listed = f"'{field.physical}' is missing" + (f" ({near})" if near else "")
+            return _Misfit(message, listed, did_you_mean(field.physical, scan.column_names))
         other = next((name for name in scan.column_names if folded(name) == folded(field.physical)), None)
-        if other is not None:
-            where = where if len(scan.files) == 1 else str(location)
-            message = f"{where} has a column '{other}', which differs from '{field.physical}' only by case"
-            hint = f"'{field.physical}' is a system column; rename the column in the data"
-            raise fail("SchemaMismatch", message, hint=hint)
-        return False
+        if other is None:
+            return None
+        where = where if len(scan.files) == 1 else str(location)
+        differs = f"'{other}', which differs from '{field.physical}' only by case"
+        hint = f"'{field.physical}' is a system column; rename the column in the data"
+        return _Misfit(f"{where} has a column {differs}", differs, hint)
     if format.expands_names and _EXPANDED_BY_HADOOP.search(field.physical):
-        raise fail(
-            "SchemaMismatch",
-            f"column '{field.physical}' of {where} cannot be read: Spark would take '${{...}}' in its name for a "
-            "variable",
-            hint="rename the column in the data",
-        )
+        why = "Spark would take '${...}' in its name for a variable"
+        message = f"column '{field.physical}' of {where} cannot be read: {why}"
+        return _Misfit(message, f"'{field.physical}' cannot be read: {why}", "rename the column in the data")
     type = scan.types[field.physical]
     any_text = field.physical in scan.text and isinstance(type, T.StringType)
     bound = field.name in VALIDITY_COLUMNS and is_timestamp(type)
-    if not any_text and not bound and not widens(type, field.type):
-        raise fail(
-            "SchemaMismatch",
-            f"column '{field.physical}' of {where} is {type.simpleString()}; table '{table.name}' declares "
-            f"{field.type}",
-            hint=type.hint
-            if isinstance(type, UnreadableType)
-            else "declare the type that the data has, or write the data with the declared type",
-        )
-    return True
+    if any_text or bound or widens(type, field.type):
+        return None
+    return _Misfit(
+        f"column '{field.physical}' of {where} is {type.simpleString()}; table '{table.name}' declares {field.type}",
+        f"'{field.physical}' is {type.simpleString()}, declared as {field.type}",
+        type.hint
+        if isinstance(type, UnreadableType)
+        else "declare the type that the data has, or write the data with the declared type",
+    )
 
 
 def checked(field: Field, scan: Scan, location: Location, table: Table) -> Column:
