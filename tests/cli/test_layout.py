@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from tallybook.cli.layout import Column, broken, cut_to, data_table, duration, number_text, table
+from tallybook.cli.layout import Column, broken, cut_to, data_table, duration, is_cut, number_text, table
 from tallybook.text import Marked, unstyled, width
 
 COLUMNS = [Column("name"), Column("amount", right=True), Column("note")]
@@ -22,16 +22,14 @@ def test_numbers_are_right_aligned_and_wide_text_is_counted() -> None:
     ]
 
 
-def test_what_does_not_fit_is_named_with_a_word_how_to_see_it() -> None:
+def test_what_does_not_fit_is_named() -> None:
     wide = [*COLUMNS, Column("text"), Column("last")]
     rows = [[*row, "x" * 300, "z"] for row in ROWS]
     assert data_table(wide, rows, None) == table(wide, rows)
+    assert is_cut(wide, rows, 50) and not is_cut(wide, rows, None)
     lines = [unstyled(line) for line in data_table(wide, rows, 50)]
     assert max(map(width, lines)) <= 50
-    assert lines[2].endswith("a") and lines[-2:] == [
-        "… 2 more columns: text, last",
-        "to see all of it, pipe the command into `less -S`",
-    ]
+    assert lines[2].endswith("a") and lines[-1] == "… 2 more columns: text, last"
     lines = [unstyled(line) for line in data_table(wide, rows, 70)]
     assert lines[2] == f"漢字  1,250.00  a            {'x' * 34}…  z"
 
@@ -78,7 +76,13 @@ def test_durations(seconds: float, text: str) -> None:
 def test_a_long_line_is_broken_between_words_and_keeps_its_marks() -> None:
     line = ("  ", Marked("hint:", "hint"), " 漢字漢字 b cc /a/path/that/is/longer d")
     shown = broken(line, 18)
-    assert [unstyled(part) for part in shown] == ["  hint: 漢字漢字 b", "    cc", "    /a/path/that/is/longer", "    d"]
+    assert [unstyled(part) for part in shown] == ["  hint: 漢字漢字 b", "    cc", "/a/path/that/is/longer", "    d"]
     assert shown[0][1] == Marked("hint:", "hint")
     assert broken(line, 80) == [line]
     assert [unstyled(part) for part in broken(("a bb ccc",), 5, hang=0)] == ["a bb", "ccc"]
+
+
+def test_a_long_word_begins_further_left_if_it_fits_there() -> None:
+    line = ("   write  csv sandbox/close/2026-01.csv (overwrite)",)
+    shown = [unstyled(part) for part in broken(line, 26, hang=12)]
+    assert shown == ["   write  csv", " sandbox/close/2026-01.csv", "            (overwrite)"]

@@ -10,6 +10,7 @@ from tallybook.cli import completion
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
 from tallybook.cli.layout import Column, table
 from tallybook.cli.screen import emit, say
+from tallybook.text import Marked
 
 if TYPE_CHECKING:
     from tallybook.documents.definitions import DatasetVersionDocument
@@ -33,8 +34,11 @@ def datasets(
         if json:
             emit(history)
             return
+        shown: DatasetVersionDocument | None = None
         for version in history.versions:
-            _say_version(version)
+            is_same = shown is not None and shown.definition == version.definition
+            _say_version(version, shown if is_same else None)
+            shown = shown if is_same else version
         return
     latest = DatasetList.of(opened.datasets())
     if json:
@@ -49,12 +53,19 @@ def datasets(
         say(*line)
 
 
-def _say_version(version: DatasetVersionDocument) -> None:
-    say(f"{version.id} v{version.version}, {version.created_at:%Y-%m-%d %H:%M:%S}, {version.origin}")
+def _say_version(version: DatasetVersionDocument, same: DatasetVersionDocument | None) -> None:
+    """Prints a version. Instead of the columns it names an earlier version with the same definition, if given."""
+    say(
+        Marked(f"{version.id} v{version.version}", "title"),
+        f", {version.created_at:%Y-%m-%d %H:%M:%S} UTC, {version.origin}",
+    )
     reads = version.reads
     if reads is not None:
         pinned = f" at version {reads['version']}" if reads.get("version") is not None else ""
         say(f"  rows: {reads['source']['type']} {reads['target']}{pinned}")
+    if same is not None:
+        say(f"  columns as in v{same.version}")
+        return
     table = version.definition["main_table"]
     say(f"  table {table['name']}, temporal mode {table.get('temporal_mode', 'none')}")
     for column in table["columns"]:

@@ -54,8 +54,8 @@ def table_width(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> in
 
 def data_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int | None) -> list[Line]:
     """Returns the lines of a table of data. If it is wider than the room, long cells are cut and the last columns left
-    out; the last line names them and says how to see them."""
-    if room is None or table_width(columns, rows) <= room:
+    out; the last line names them."""
+    if room is None or not is_cut(columns, rows, room):
         return table(columns, rows)
     most = max(_LEAST_CELL, room // 2)
     cut = [[cut_to(printable(cell), most) for cell in cells] for cells in rows]
@@ -67,8 +67,12 @@ def data_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: i
     if left_out:
         plural = "" if len(left_out) == 1 else "s"
         lines.append((Marked(f"… {len(left_out)} more column{plural}: {', '.join(left_out)}", "faint"),))
-    lines.append((Marked("to see all of it, pipe the command into `less -S`", "faint"),))
     return lines
+
+
+def is_cut(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int | None) -> bool:
+    """True if `data_table` shows only a part of the table."""
+    return room is not None and table_width(columns, rows) > room
 
 
 def _row(cells: Sequence[Cell], columns: Sequence[Column], widths: Sequence[int]) -> Line:
@@ -125,8 +129,8 @@ def duration(seconds: float) -> str:
 def broken(line: Line, room: int, hang: int | None = None) -> list[Line]:
     """Returns a line as several that fit the room, broken between words.
 
-    All but the first begin with `hang` spaces, by default two more than the first. A word that is too long stays whole,
-    so that paths can be copied.
+    All but the first begin with `hang` spaces, by default two more than the first. A long word stays whole, so that
+    paths can be copied: it begins further left if it fits there.
     """
     whole = "".join(printable(part if isinstance(part, str) else part.text) for part in line)
     if width(whole) <= room:
@@ -137,9 +141,10 @@ def broken(line: Line, room: int, hang: int | None = None) -> list[Line]:
     for word in _words(line):
         size = sum(map(_width, word))
         if used > len(indent) and used + size > room:
-            lines.append([indent])
             word[0] = _stripped(word[0])
-            used, size = len(indent), sum(map(_width, word))
+            size = sum(map(_width, word))
+            used = min(len(indent), max(0, room - size))
+            lines.append([indent[:used]])
         lines[-1] += word
         used += size
     return [tuple(parts) for parts in lines]

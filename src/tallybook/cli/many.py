@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from tallybook.cli.layout import Cell, Column, duration, table, table_width
-from tallybook.cli.one_run import STATUS_ROLES
+from tallybook.cli.one_run import STATUS_ROLES, say_sandbox
 from tallybook.cli.screen import (
     clear_progress,
     counted,
@@ -47,7 +47,8 @@ def say_plan(plan: BatchPlanDocument, *, json: bool) -> int:
     if rows:
         columns = [Column("", right=True), Column("project"), Column("period"), Column("needs")]
         beside = table_width(columns[:3], [cells[:3] for cells in rows]) + 2
-        for line in table(columns, rows):
+        kept = 4 if any(cells[3] for cells in rows) else 3
+        for line in table(columns[:kept], [cells[:kept] for cells in rows]):
             say(*line, hang=beside)
     else:
         say("nothing to run")
@@ -61,18 +62,22 @@ def say_result(document: BatchDocument, errors: Sequence[TallybookError], *, jso
     if json:
         emit(document)
         return code
-    say()
+    counts = {status: sum(1 for item in document.items if item.status == status) for status in _STATUSES}
     if document.items:
+        say()
         most = room()
         full = _table(document)
         say_lines(table(*(full if most is None or table_width(*full) <= most else _table(document, is_narrow=True))))
-    counts = {status: sum(1 for item in document.items if item.status == status) for status in _STATUSES}
-    said = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
-    say(f"{counted(len(document.items), 'run')}: {said or 'nothing to run'}")
-    say_total()
+        said = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
+        say(f"{counted(len(document.items), 'run')}: {said}")
+    else:
+        say("0 runs: nothing to run")
+    for run in {completed.run.project_id: completed.run for completed in document.runs}.values():
+        say_sandbox(run, f"project {run.project_id}")
     _say_notes(document.left_out, document.warnings)
+    say_total()
     if len(document.items) > counts["completed"]:
-        say(f"`tallybook run --retry {document.batch}` runs what is not completed", error=True)
+        say(f"`tallybook run --retry {document.batch}` runs the rest", error=True)
     return code
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tallybook.cli.layout import Column, data_table, duration, is_number, number_text
-from tallybook.cli.screen import counted, room, say
+from tallybook.cli.layout import Column, data_table, duration, is_cut, is_number, number_text
+from tallybook.cli.screen import room, say
 from tallybook.model.written import show
 from tallybook.text import Marked, Role, padded, printable, width
 
@@ -25,15 +26,25 @@ STATUS_ROLES: dict[str, Role] = {
 
 def say_run(document: RunDocument, root: Path) -> None:
     """Prints what a run did."""
-    run = document.run
-    _say_head(run)
+    _say_head(document.run)
+    say_work(document, root)
+    say_sandbox(document.run, "  the project")
+
+
+def say_work(document: RunDocument, root: Path) -> None:
+    """Prints the operations and warnings of a run."""
     _say_operations(document.operations, document.outputs, document.checks, root)
     say_warnings(document.warnings)
-    if run.sandbox:
-        is_draft = run.project_status == "draft"
-        say(f"  {'the project is a draft, so its' if is_draft else 'the'} outputs went to the sandbox")
-        if is_draft:
-            say(f"  `tallybook activate {run.project_id}` makes the next run write to its destinations")
+
+
+def say_sandbox(run: Run, project: str) -> None:
+    """Says that the outputs of a project went to the sandbox, if they did."""
+    indent = " " * (len(project) - len(project.lstrip()))
+    if run.sandbox and run.project_status == "draft":
+        say(f"{project} is a draft, so its outputs went to the sandbox")
+        say(f"{indent}after `tallybook activate {run.project_id}` they go to their destinations")
+    elif run.sandbox:
+        say(f"{indent}the outputs went to the sandbox")
 
 
 def say_warnings(warnings: Iterable[str]) -> None:
@@ -44,18 +55,23 @@ def say_warnings(warnings: Iterable[str]) -> None:
 
 def say_first_rows(outputs: Iterable[tuple[int, FirstRows]]) -> None:
     """Prints the first rows of outputs."""
+    most = room()
+    within_indent = None if most is None else most - 2
+    some_cut = False
     for seq, first in outputs:
         say()
         say(Marked(f"first rows of output {seq}:", "title"))
         columns = [Column(name, right=type.is_number) for name, type in first.columns.items()]
         rows = [[number_text(value) if is_number(value) else show(value) for value in row] for row in first.rows]
-        most = room()
-        for line in data_table(columns, rows, None if most is None else most - 2):
+        for line in data_table(columns, rows, within_indent):
             say("  ", *line)
+        some_cut = some_cut or is_cut(columns, rows, within_indent)
+    if some_cut:
+        say(Marked("to see all of it, pipe the command into `less -S`, which runs it again", "faint"))
 
 
-def say_record(details: RunDetailsDocument, root: Path) -> None:
-    """Prints everything that is recorded of a run."""
+def say_record(details: RunDetailsDocument, root: Path, superseding: Run | None = None) -> None:
+    """Prints everything that is recorded of a run. One that a later run has superseded cannot be retried."""
     from tallybook.model.run import Snapshot
 
     run, snapshot = details.run, details.snapshot
@@ -66,6 +82,8 @@ def say_record(details: RunDetailsDocument, root: Path) -> None:
     why = f": {run.reason}" if run.reason else ""
     say(f"  started {run.run_timestamp:%Y-%m-%d %H:%M:%S} UTC{by}{why}")
     say(f"  as of {run.as_of}, attempt {run.attempt}, {run.owner}")
+    if was_killed(run):
+        say(f"  last sign of its process: {_last_sign(run):%Y-%m-%d %H:%M:%S} UTC")
     if run.reopen_reason:
         say(f"  the period was closed; the run was allowed because: {run.reopen_reason}")
     if isinstance(snapshot, Snapshot):
@@ -79,15 +97,30 @@ def say_record(details: RunDetailsDocument, root: Path) -> None:
         say("  ", Marked(str(run.problem["type"]), "type"), f": {within(str(run.problem['message']), root)}")
     if run.status in ("failed", "cancelled"):
         say(f"  last completed operation: {run.last_completed_operation or 'none'}")
-        if isinstance(snapshot, Snapshot):
+        if superseding is not None:
+            say(f"  superseded by run {superseding.id}; it cannot be retried")
+        elif isinstance(snapshot, Snapshot):
             say(f"  `tallybook run --retry {run.id}` continues it")
 
 
-def seconds_of(run: Run) -> float | None:
-    """Returns how long a run took; None if it has not ended."""
+def time_taken(run: Run) -> str:
+    """Returns how long a run took; nothing if that is not known, as while it runs. Of a run whose process was killed,
+    only the last sign of the process is known: its record ended when another command noticed."""
     if run.started_at is None or run.finished_at is None:
-        return None
-    return (run.finished_at - run.started_at).total_seconds()
+        return ""
+    if not was_killed(run):
+        return duration((run.finished_at - run.started_at).total_seconds())
+    seconds = (_last_sign(run) - run.started_at).total_seconds()
+    return f"> {duration(seconds)}" if seconds else ""
+
+
+def was_killed(run: Run) -> bool:
+    """True if the run ended because its process was gone: only that problem names the process."""
+    return run.status == "failed" and run.problem is not None and f"({run.owner})" in str(run.problem["message"])
+
+
+def _last_sign(run: Run) -> datetime:
+    return max(run.heartbeat_at, run.started_at or run.created_at)
 
 
 def within(text: str, root: Path) -> str:
@@ -96,8 +129,8 @@ def within(text: str, root: Path) -> str:
 
 
 def _say_head(run: Run, notes: str = "") -> None:
-    seconds = seconds_of(run)
-    took = f" in {duration(seconds)}" if seconds is not None else ""
+    time = time_taken(run)
+    took = f" after more than {time[2:]}" if time.startswith(">") else f" in {time}" if time else ""
     status = Marked(run.status, STATUS_ROLES.get(run.status, "title"))
     where = f" in environment {run.environment}" if run.environment is not None else ""
     say(
@@ -125,9 +158,10 @@ def _say_operations(
     digits = max((len(str(seq)) for seq, _, _ in rows), default=1)
     types = max([len("aggregate"), *(len(type) for _, type, _ in rows)])
     names = max((width(printable(name)) for _, _, name in rows), default=0)
+    counts = max((len(_count(output)) for output in written.values()), default=0)
     for seq, type, name in sorted(rows):
         head, output, check = f"  {seq:>{digits}}  {type:<{types}}  ", written.get(seq), tested.get(seq)
-        done, place = _done(output, check, root)
+        done, place = _done(output, check, counts, root)
         line = f"{head}{padded(printable(name), names)}  {done}{place}".rstrip()
         most = room()
         if place and most is not None and width(line) > most:
@@ -140,11 +174,16 @@ def _say_operations(
             say(f"      registered as dataset {output.dataset_id} v{output.dataset_version}")
 
 
-def _done(output: OutputResult | None, check: CheckResult | None, root: Path) -> tuple[str, str]:
-    """What an output or a check did, and where the output wrote."""
+def _count(output: OutputResult) -> str:
+    return f"{output.rows_written or 0:,}" if output.committed else ""
+
+
+def _done(output: OutputResult | None, check: CheckResult | None, digits: int, root: Path) -> tuple[str, str]:
+    """What an output or a check did, and where the output wrote. Counts of rows are right-aligned."""
     if output is None:
         return ("" if check is None else check.summary), ""
-    state = counted(output.rows_written or 0, "row") if output.committed else "not finished"
+    rows = "row" if output.rows_written == 1 else "rows"
+    state = f"{_count(output):>{digits}} {rows}" if output.committed else "not finished"
     replaced = f", replaced {', '.join(output.periods_replaced)}" if output.periods_replaced else ""
     return state, f" → {within(output.location, root)}{replaced}"
 

@@ -16,8 +16,7 @@ from tallybook.cli.help import HelpfulCommand
 from tallybook.cli.parameters import SetOption, given_parameters
 from tallybook.cli.screen import emit, is_watched, say, say_progress, say_total
 from tallybook.cli.watch import EventsOption, Observers, watching
-from tallybook.errors import RunError, Terminated, UsageError
-from tallybook.text import Marked
+from tallybook.errors import Terminated, UsageError
 
 if TYPE_CHECKING:
     from tallybook.documents.runs import RunDocument
@@ -64,7 +63,9 @@ def run(
         ),
     ] = None,
     parameters: SetOption = None,
-    show: Annotated[int, typer.Option(min=0, metavar="N", help="Print the first N rows of each output.")] = 0,
+    show: Annotated[
+        int, typer.Option(min=0, metavar="N", show_default=False, help="Print the first N rows of each output.")
+    ] = 0,
     retry: Annotated[
         str | None,
         typer.Option(
@@ -133,14 +134,14 @@ def run(
 
         def details(result: Any) -> None:
             if len(names) == 1 and not all_projects:
-                say_run(_document(result), opened.root)
+                say_work(_document(result), opened.root)
             else:
                 say_warnings(result.warnings)
             if show:
                 say_first_rows(opened.first_rows(result, show))
 
         from tallybook.cli.many import say_result, watcher
-        from tallybook.cli.one_run import say_first_rows, say_run, say_warnings
+        from tallybook.cli.one_run import say_first_rows, say_warnings, say_work
         from tallybook.documents.batches import BatchDocument
 
         watched = watcher(observers, details, json=json)
@@ -182,13 +183,8 @@ def _run_one(opened: Workspace, start: Callable[..., Any], observers: Observers,
     """Runs or continues one run."""
     from tallybook.documents.runs import CompletedRuns
 
-    try:
-        with _cancellable("`tallybook runs --status cancelled` shows how far it got"):
-            result = start(observers=observers())
-    except RunError as error:
-        if not json and error.run_id is not None:
-            say(Marked("failed:", "failed"), f" `tallybook runs {error.run_id}` shows how far it got", error=True)
-        raise
+    with _cancellable("`tallybook runs --status cancelled` shows how far it got"):
+        result = start(observers=observers())
     if json:
         emit(CompletedRuns(runs=(_document(result),)))
         return 0

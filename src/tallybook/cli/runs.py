@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast, get_args
 
@@ -10,15 +11,16 @@ import typer
 
 from tallybook.cli import completion
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
-from tallybook.cli.layout import Cell, Column, duration, table, table_width
-from tallybook.cli.one_run import STATUS_ROLES, say_record, seconds_of, within
+from tallybook.cli.layout import Cell, Column, table, table_width
+from tallybook.cli.one_run import STATUS_ROLES, say_record, time_taken, within
 from tallybook.cli.screen import counted, emit, room, say, say_lines, say_total
 from tallybook.errors import UsageError, did_you_mean
-from tallybook.text import Marked, Role
+from tallybook.text import Marked, Role, unstyled, width
 
 if TYPE_CHECKING:
     from tallybook.documents.runs import ComparedOutput, RunListDocument
     from tallybook.model.run import Run, RunStatus
+    from tallybook.workspace import Workspace
 
 
 @app.command()
@@ -47,20 +49,37 @@ def runs(
     wanted = _statuses(status or ())
     opened = Workspace.open(workspace)
     if run is not None:
+        if opened.is_batch(run):
+            raise UsageError(
+                f"{run} is a batch, not a run", f"`tallybook run --retry {run} --plan-only` shows what is left"
+            )
         details = RunDetailsDocument.of(opened.run_details(run))
         if json:
             emit(details)
         else:
-            say_record(details, opened.root)
+            say_record(details, opened.root, _superseding(opened, details.run))
         return
-    listed = RunListDocument.of(opened.runs(project=project, period=period, statuses=wanted, limit=limit))
+    chosen = partial(opened.runs, project=project, period=period, statuses=wanted)
+    newest = chosen(limit=limit)
+    more = len(chosen().runs) - limit if len(newest.runs) == limit else 0
+    listed = RunListDocument.of(newest, more)
     if json:
         emit(listed)
-        return
-    if listed.runs:
+    elif listed.runs:
         _say_list(listed, opened.root)
+        if more > 0:
+            say(Marked(f"… {counted(more, 'older run')}; `--limit {limit + more}` lists all", "faint"))
     else:
         say("no runs")
+
+
+def _superseding(opened: Workspace, run: Run) -> Run | None:
+    """Returns a later run of the project and period that has written, because of which a retry would be refused."""
+    if run.status not in ("failed", "cancelled"):
+        return None
+    listed = opened.in_environment_of(run.id).runs(project=run.project_id, period=run.period)
+    later = (other for other in listed.runs if other.claim > run.claim and other.sandbox == run.sandbox)
+    return next((other for other in later if other.status == "completed" or other.id in listed.rows), None)
 
 
 def _statuses(given: Sequence[str]) -> tuple[RunStatus, ...]:
@@ -94,7 +113,7 @@ def _say_list(listed: RunListDocument, root: Path) -> None:
 
 def _table(listed: RunListDocument, *, is_narrow: bool) -> tuple[list[Column], list[list[Cell]]]:
     """Returns the columns and rows of the table. Columns without any value are left out, but not the last one."""
-    took, started = ("took", "started") if is_narrow else ("duration", "started (UTC)")
+    took, started = ("took", "started UTC") if is_narrow else ("duration", "started (UTC)")
     titles = ("run", "project", "period", "environment", "status", "rows", took, started, "")
     columns = [Column(title, right=title in ("rows", took)) for title in titles]
     length = _unique_length([run.id for run in listed.runs]) if is_narrow else None
@@ -112,7 +131,6 @@ def _note(run: Run, listed: RunListDocument) -> Cell:
 
 
 def _cells(run: Run, listed: RunListDocument, length: int | None) -> list[Cell]:
-    seconds = seconds_of(run)
     return [
         run.id[:length],
         run.project_id if length else f"{run.project_id} v{run.project_version}",
@@ -120,7 +138,7 @@ def _cells(run: Run, listed: RunListDocument, length: int | None) -> list[Cell]:
         run.environment or "",
         Marked(run.status, STATUS_ROLES.get(run.status, "title")),
         f"{listed.rows[run.id]:,}" if run.id in listed.rows else "",
-        "" if seconds is None else duration(seconds),
+        time_taken(run),
         f"{run.run_timestamp:{'%m-%d %H:%M' if length else '%Y-%m-%d %H:%M:%S'}}",
         _note(run, listed),
     ]
@@ -176,8 +194,13 @@ def replay(
 def _say_comparison(output: ComparedOutput, root: Path) -> None:
     verdict = output.unknown or ("identical" if output.identical else "different")
     role: Role = "passed" if output.identical else "warning" if output.identical is None else "failed"
-    where = within(output.location, root)
-    say(f"output {output.seq} ({counted(output.rows, 'row')}, {where}): ", Marked(verdict, role))
+    head, where, most = f"output {output.seq} ({counted(output.rows, 'row')}", within(output.location, root), room()
+    line = (f"{head}, {where}): ", Marked(verdict, role))
+    if most is None or width(unstyled(line)) <= most:
+        say(*line)
+    else:
+        say(f"{head}): ", Marked(verdict, role))
+        say(f"  {where}")
     for sign, rows in (("-", output.only_then), ("+", output.only_now)):
         for row in rows:
             say(f"  {sign} " + ", ".join(f"{name}={value}" for name, value in row.items() if value is not None))

@@ -10,9 +10,10 @@ import typer
 from tallybook.cli.app import JsonOption, WorkspaceOption, app
 from tallybook.cli.screen import emit, is_watched, room, say, say_progress, total_time
 from tallybook.errors import UsageError
-from tallybook.text import Marked
+from tallybook.text import Marked, padded, printable, width
 
 if TYPE_CHECKING:
+    from tallybook.scenarios.load import Case
     from tallybook.scenarios.suite import Outcome
 
 
@@ -41,6 +42,7 @@ def test(
     cases = opened.scenarios(paths or (), text)
     if junit is not None:
         _refuse_unwritable(junit)
+    places = max((width(_place(case)) for case in cases), default=0)
     outcomes: list[Outcome] = []
     to_record: list[Outcome] = []
     for outcome in opened.test(cases):
@@ -49,7 +51,7 @@ def test(
             continue
         outcomes.append(outcome)
         if not json:
-            _say_outcome(outcome)
+            _say_outcome(outcome, places)
         if is_watched() and len(outcomes) < len(cases):
             say_progress(f"{len(outcomes)} of {len(cases)} scenarios …")
     opened.record_scenarios(to_record)
@@ -75,15 +77,25 @@ def _refuse_unwritable(file: Path) -> None:
         raise UsageError(f"'{file}' cannot be written: {error.strerror}") from None
 
 
-def _say_outcome(outcome: Outcome) -> None:
+def _place(case: Case) -> str:
+    return printable(f"{case.file}:{case.part.place(key=True).line}")
+
+
+def _say_outcome(outcome: Outcome, places: int) -> None:
+    """Prints a line for a scenario, with its name beside the place, which takes so many columns."""
     from tallybook.scenarios.report import failure_lines
 
     passed = outcome.status == "passed"
     head = Marked(f"{outcome.status:<7}", "passed" if passed else "failed")
-    say(head, f" {outcome.case.file}:{outcome.case.part.place(key=True).line}  {outcome.case.name}", hang=10)
+    hang = len("passed   ") + places + 1
+    say(head, f" {padded(_place(outcome.case), places)}  {outcome.case.name}", hang=hang if hang <= _MOST_HANG else 10)
     if not passed:
         most = room()
         say()
         for line in failure_lines(outcome) if most is None else failure_lines(outcome, most):
             say(*line)
         say()
+
+
+_MOST_HANG = 45
+"""Beside longer places there is too little room for a name of several lines."""

@@ -69,11 +69,14 @@ class RunListDocument(Document):
     rows: dict[str, int] = Field({}, exclude_if=lambda rows: not rows)
     """The rows that all outputs of a run wrote, by its id; a run that finished no output is left out, and the whole key
     where there are none."""
+    more: int = Field(0, exclude_if=lambda more: not more)
+    """The number of older runs that meet the conditions and are not listed, because of `--limit`; left out where there
+    are none."""
 
     @classmethod
-    def of(cls, listed: RunList) -> RunListDocument:
+    def of(cls, listed: RunList, more: int = 0) -> RunListDocument:
         dead = tuple(run.id for run in listed.runs if run.id in listed.dead)
-        return cls(runs=listed.runs, dead=dead, stale=dict(listed.stale), rows=dict(listed.rows))
+        return cls(runs=listed.runs, dead=dead, stale=dict(listed.stale), rows=dict(listed.rows), more=more)
 
 
 class NoSnapshot(Document):
