@@ -196,7 +196,8 @@ def test_every_command_takes_the_common_options_and_explains_itself(name: str, c
 @pytest.mark.parametrize(("name", "command"), list(commands(typer.main.get_command(app))))
 def test_help_has_no_types_of_python(name: str, command: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*name.split()[1:], "--help"]) == 0
-    assert "<" not in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "<" not in shown and "[x" not in shown
 
 
 @pytest.mark.parametrize(
@@ -272,6 +273,12 @@ def test_colour_is_for_terminals_whose_user_wants_it(wrong: Path) -> None:
     assert not re.search(r"\x1b\[[0-9;]*m", plain)
     assert "\x1b" not in run(*arguments).stdout
     assert "\x1b" not in on_terminal(TALLYBOOK, *arguments, "--json")
+
+
+def test_what_a_function_means_goes_on_below_its_meaning() -> None:
+    shown = on_terminal(TALLYBOOK, "expr", "ROUND(1.25, 1)", NO_COLOR="1").splitlines()
+    before = "functions   ROUND(number, digits)  "
+    assert shown[-3].startswith(before) and shown[-2].startswith(" " * len(before) + "Without digits")
 
 
 def test_control_characters_of_files_do_not_reach_the_terminal(sound: Path, capsys: pytest.CaptureFixture[str]) -> None:

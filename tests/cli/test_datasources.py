@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import sqlite3
 import subprocess
@@ -62,6 +63,10 @@ def test_lists_and_checks(books: Books, capsys: pytest.CaptureFixture[str], monk
         "tables      spark_catalog  active    the catalog of the session",
         "warehouse   delta          active    warehouse",
     ]
+    assert main(["datasources", "check", "files", "warehouse", "-w", str(books.root)]) == 0
+    lines = [re.sub("[0-9]+ ms$", "1 ms", line) for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == "ok       files      csv    data: 3 files or tables, 1 ms"
+    assert lines[2] == "ok       warehouse  delta  warehouse: 1 file or table, 1 ms"
     monkeypatch.setattr(probe, "MOST_NAMES", 2)
     assert checked(books, capsys, "files")["files"]["count"] == 2
 

@@ -9,8 +9,8 @@ import typer
 from tallybook.cli import completion
 from tallybook.cli.app import App, JsonOption, WorkspaceOption, app, with_environment
 from tallybook.cli.layout import Column, table
-from tallybook.cli.screen import counted, emit, say
-from tallybook.text import Marked, Role
+from tallybook.cli.screen import emit, say
+from tallybook.text import Marked, Role, padded, printable, width
 
 if TYPE_CHECKING:
     from tallybook.documents.datasources import CheckedDatasource
@@ -79,17 +79,21 @@ def check(
     if json:
         emit(document)
         return exit_of_checks(checks).code
+    ids_width = max((width(printable(source.id)) for source in document.datasources), default=0)
+    types_width = max((len(source.type) for source in document.datasources), default=0)
     for source in document.datasources:
-        _say(source)
+        _say(source, ids_width, types_width)
     if not document.datasources:
         say("the workspace has no datasources")
     return exit_of_checks(checks).code
 
 
-def _say(source: CheckedDatasource) -> None:
-    what = f"{source.id}  {source.type}  {source.place or ''}".rstrip()
-    answer = f"  {counted(source.count, 'name')}, {source.duration_ms} ms" if source.result == "ok" else ""
-    say(Marked(f"{source.result:<7}", _ROLES[source.result]), f"  {what}{answer}")
+def _say(source: CheckedDatasource, ids_width: int, types_width: int) -> None:
+    name = padded(printable(source.id), ids_width)
+    what = f"{name}  {source.type:<{types_width}}  {source.place or ''}".rstrip()
+    number = "1 file or table" if source.count == 1 else f"{source.count:,} files or tables"
+    answer = f": {number}, {source.duration_ms} ms" if source.result == "ok" else ""
+    say(Marked(f"{source.result:<7}", _ROLES[source.result]), f"  {what}{answer}", hang=11)
     if source.message:
         say(f"         {source.message}")
     if source.problem is not None and source.problem.hint:

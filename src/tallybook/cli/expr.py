@@ -40,27 +40,36 @@ def expr(
     if json:
         emit(meaning)
         return
-    for line in _lines(meaning):
-        say(line, hang=_TEXT_AT + 2)
+    for line, hang in _lines(meaning):
+        say(line.rstrip(), hang=hang)
 
 
 _TEXT_AT = 12
 
 
-def _lines(meaning: ExpressionMeaning) -> list[str]:
+def _lines(meaning: ExpressionMeaning) -> list[tuple[str, int]]:
+    """Returns the lines, each with the column where it goes on if it is too long."""
     type = meaning.type or "depends on its columns: name their dataset with --dataset"
     lines = [f"expression  {meaning.expression}", f"type        {type}"]
     if meaning.aggregate:
         lines.append("use         in `aggregate`, or in the `aggregation` of a source")
     if meaning.hint:
         lines.append(f"hint        {meaning.hint}")
-    lines += _listed("columns", [(column.name, column.type or "") for column in meaning.columns])
-    lines += _listed("functions", [(function.signature, function.meaning) for function in meaning.functions])
-    return [line.rstrip() for line in lines]
+    return [
+        *((line, _TEXT_AT + 2) for line in lines),
+        *_listed("columns", [(column.name, column.type or "") for column in meaning.columns]),
+        *_listed("functions", [(function.signature, function.meaning) for function in meaning.functions]),
+    ]
 
 
-def _listed(title: str, rows: list[tuple[str, str]]) -> list[str]:
+def _listed(title: str, rows: list[tuple[str, str]]) -> list[tuple[str, int]]:
     names = [printable(name) for name, _ in rows]
     widest = max(map(width, names), default=0)
     titles = [title, *[""] * len(rows)]
-    return [f"{titles[i]:<{_TEXT_AT}}{padded(name, widest)}  {rows[i][1]}" for i, name in enumerate(names)]
+    beside = _TEXT_AT + widest + 2
+    hang = beside if beside <= _MOST_HANG else _TEXT_AT + 2
+    return [(f"{titles[i]:<{_TEXT_AT}}{padded(name, widest)}  {rows[i][1]}", hang) for i, name in enumerate(names)]
+
+
+_MOST_HANG = 40
+"""Where a long name leaves too little room beside it, texts go on below the name."""

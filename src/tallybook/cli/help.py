@@ -29,9 +29,18 @@ class _Argument(TyperArgument):
         return None
 
 
+class _Option(TyperOption):
+    """An option without the range of its numbers, such as `[x>=1]`: a number outside is refused in words."""
+
+    def _get_number_range_help_str(self) -> str | None:
+        return None
+
+
 def _plain(param: Any) -> Any:
     if isinstance(param, TyperArgument):
         param.__class__ = _Argument
+    elif isinstance(param, TyperOption):
+        param.__class__ = _Option
     if param.metavar is None:
         is_flag = isinstance(param, TyperOption) and param.is_flag
         param.metavar = "" if is_flag else str(param.name).upper()
