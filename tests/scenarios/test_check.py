@@ -55,7 +55,7 @@ def told(problem: Problem) -> tuple[str, str]:
         (HEAD + "  data: {sales: {sales: {file: x.csv, as: csv}}}\n", "UnknownKey", "as"),
         (HEAD + "  data: {sales: {sales: {file: ../x.csv}}}\n", "InvalidArguments", "../x.csv"),
         (HEAD + "  data: {sales: {sales: {file: /tmp/x.csv}}}\n", "InvalidArguments", "/tmp/x.csv"),
-        (HEAD + "  data: {sales: {sales: {file: x.xlsx}}}\n", "InvalidArguments", "x.xlsx"),
+        (HEAD + "  data: {sales: {sales: {file: x.xls}}}\n", "InvalidArguments", "x.xls"),
         (rows("id: A, amuont: 1"), "ColumnNotFound", "amuont"),
         (rows("id: A, amount: much"), "TypeMismatch", "much"),
         (rows('id: A, pieces: "1"'), "TypeMismatch", '"1"'),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+import xlsxwriter
 from pyspark.sql import SparkSession
 from tests.scenarios.kit import HEAD, cases, rows
 
@@ -340,6 +341,16 @@ CSV = "id,day,sold_at,pieces,amount,paid\nA,2026-01-31,,1,12.50,true\nB,,,,,\n"
 def test_rows_of_a_file_belong_to_the_period(judged: Judge) -> None:
     outcome = judged(FILE + expect("rows: [{id: A, net: 10}, {id: B, net: null}]"), **{"rows.csv": CSV})
     assert outcome.status == "passed"
+
+
+def test_rows_of_a_workbook_belong_to_the_period(tmp_path: Path, engine: LocalEngine) -> None:
+    scenario = FILE.replace("rows.csv", "rows.xlsx") + expect("rows: [{id: A, net: 10}, {id: B, net: null}]")
+    (case,) = cases(tmp_path, scenario)
+    with xlsxwriter.Workbook(tmp_path / "rows.xlsx") as book:
+        sheet = book.add_worksheet()
+        for number, row in enumerate([CSV.splitlines()[0].split(","), ["A", None, None, 1, 12.5, True], ["B"]]):
+            sheet.write_row(number, 0, row)
+    assert judge(case, engine).status == "passed"
 
 
 def test_a_bad_value_of_a_file_is_told_with_its_row(judged: Judge) -> None:

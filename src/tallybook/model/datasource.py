@@ -63,9 +63,14 @@ _FACTS: Mapping[FileFormat, _FormatFacts] = {
 
 def format_of_path(path: str) -> FileFormat:
     """The format that the extension of a path names, else Parquet."""
+    return named_format(path) or DEFAULT_FORMAT
+
+
+def named_format(path: str) -> FileFormat | None:
+    """The format that the extension of a path names; None if it names none."""
     suffix = PurePosixPath(path).suffix
     named = (format for format in FILE_FORMATS if suffix == f".{format}" or suffix in _FACTS[format].extensions[:1])
-    return next(named, DEFAULT_FORMAT)
+    return next(named, None)
 
 
 _STORAGE_KINDS = {"s3": "s3", "s3a": "s3", "abfs": "azure", "abfss": "azure", "gs": "google"}

@@ -12,7 +12,7 @@ from tallybook.errors import Problem, ProblemError, UsageError, did_you_mean
 from tallybook.expressions.parameters import read_parameters
 from tallybook.model.columns import PERIOD, VALID_FROM, ColumnType
 from tallybook.model.dataset import Dataset, Table
-from tallybook.model.datasource import FILE_FORMATS
+from tallybook.model.datasource import named_format
 from tallybook.model.period import Period
 from tallybook.model.relative_period import RunPeriod
 from tallybook.project.check import missing_calendar
@@ -178,9 +178,8 @@ def _check_file(file: str, case: Case, path: Path) -> Iterator[Problem]:
     where = (*path, "file")
     for problem in check_no_tokens(case.part.text(where) or file, "write the name of the file itself"):
         yield case.part.locate(problem, *where)
-    suffix = PurePosixPath(file).suffix.removeprefix(".")
-    if suffix.isalpha() and suffix not in FILE_FORMATS:
-        hint = f"use one of: {', '.join(FILE_FORMATS)}"
+    if PurePosixPath(file).suffix[1:].isalpha() and named_format(file) is None:
+        hint = "use one of: csv, json, orc, parquet, delta, xlsx"
         yield case.part.problem(where, "InvalidArguments", f"the format of '{file}' cannot be read", hint)
     root = case.checked.definitions.root
     try:

@@ -79,7 +79,7 @@ def _by_identifier(value: Any) -> Any:
 class FileRows(Entity):
     """Rows in a data file of the workspace."""
 
-    file: NonEmpty = Field(description="A csv, json, orc, parquet or delta path, relative to the workspace.")
+    file: NonEmpty = Field(description="A csv, json, orc, parquet, delta or xlsx path, relative to the workspace.")
 
 
 Rows = tuple[Row, ...] | FileRows

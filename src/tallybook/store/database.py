@@ -61,7 +61,8 @@ class Database:
         self.environment: str | None = None
         """The environment of that workspace; None for the workspace without one."""
         self.is_sqlite = url.get_backend_name() == "sqlite"
-        self._engine = _IDLE.pop((url, look), None) or _engine(url, look=look)
+        idle = _IDLE.pop((url, look), None)
+        self._engine = idle or _engine(url, look=look)
         self._writer = self._engine.execution_options(tallybook_writes=True)
 
     def __str__(self) -> str:
