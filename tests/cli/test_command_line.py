@@ -126,6 +126,21 @@ def test_the_value_of_an_option_is_refused_in_plain_words(option: str, capsys: p
     assert capsys.readouterr().err.splitlines()[0] == f"error: {WRONG_VALUES[option]}"
 
 
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("activate order close", "error: unexpected argument: close\n"),
+        ("run a --perod 2026-01", "error: there is no option --perod; did you mean --period?\n"),
+        ("validate --nope", "error: there is no option --nope\n"),
+    ],
+)
+def test_an_unknown_argument_or_option_is_refused_in_plain_words(
+    case: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(case.split()) == 2
+    assert capsys.readouterr().err.startswith(words)
+
+
 def test_a_folder_inside_a_workspace_names_the_workspace(sound: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (sound / "inside").mkdir()
     for folder, reason in (("inside", "it has no tallybook.yaml"), ("nowhere", "there is no such folder")):

@@ -13,8 +13,9 @@ from tests.kit.workspaces import Books
 from tests.scenarios.kit import rows, workspace
 
 from tallybook.cli.main import main
-from tallybook.cli.one_run import time_taken
-from tallybook.model.run import Run
+from tallybook.cli.one_run import say_work, time_taken
+from tallybook.documents.runs import RunDocument
+from tallybook.model.run import CheckResult, OperationResult, OutputResult, Run
 from tallybook.store.active import current_owner
 
 Printed = pytest.CaptureFixture[str]
@@ -117,3 +118,31 @@ def test_names_of_scenarios_are_aligned(tmp_path: Path, capsys: Printed, spark: 
     first, second = printed(books, capsys, "test").splitlines()[:2]
     assert (first.split()[-1], second.split()[-1]) == ("One", "Two") and first.index("One") == second.index("Two")
     assert len(first.split()[1]) < len(second.split()[1]), "the second has a longer number of a line"
+
+
+def test_results_of_operations_stay_in_their_line_and_counts_are_right_aligned(
+    books: Books, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = CheckResult(
+        seq=1, name="Short", condition="TRUE", unit="group", tested=3, failed=1, on_failure="warn", examples=()
+    )
+    names = {1: "Short", 2: "A name that takes half of the line", 3: "Last"}
+    document = RunDocument(
+        run=queued(books, "2026-01"),
+        operations=tuple(OperationResult(seq=seq, name=name, type="output") for seq, name in names.items()),
+        outputs=tuple(
+            OutputResult(seq=seq, location=f"csv {seq}", rows_written=rows_written, committed=True)
+            for seq, rows_written in ((2, 1200), (3, 1))
+        ),
+        checks=(check,),
+        warnings=(),
+    )
+    monkeypatch.setattr("tallybook.cli.one_run.room", lambda: 60)
+    capsys.readouterr()
+    say_work(document, books.root)
+    assert capsys.readouterr().out.splitlines() == [
+        "  1  output     Short                   1 of 3 groups failed",
+        "  2  output     A name that takes half of the line  1,200 rows",
+        "      → csv 2",
+        "  3  output     Last                        1 row → csv 3",
+    ]

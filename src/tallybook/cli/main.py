@@ -131,7 +131,10 @@ def _run(given: list[str], *, as_json: bool) -> int:
 
 
 def _plain(message: str) -> str:
-    """Returns a message of Typer about the value of an option, in words that do not come from Python."""
+    """Returns a message of Typer about an argument or option, in words that do not come from Python."""
+    for pattern, words in _REWORDED:
+        if pattern.fullmatch(message):
+            return pattern.sub(words, message)
     option, _, reason = message.partition("': ")
     date = _WRONG_DATE.fullmatch(reason)
     least = reason.removeprefix(_TOO_SMALL)
@@ -148,6 +151,14 @@ def _plain(message: str) -> str:
     return f"{option}': {reason}"
 
 
+_REWORDED = (
+    (re.compile(r"Got unexpected extra argument\(s\) \((.*)\)", re.DOTALL), r"unexpected argument: \1"),
+    (
+        re.compile(r"No such option: (.*) \(Possible options: (.*)\)", re.DOTALL),
+        r"there is no option \1; did you mean \2?",
+    ),
+    (re.compile(r"No such option: (.*)", re.DOTALL), r"there is no option \1"),
+)
 _WRONG_DATE = re.compile(r"(?:Value error, )?('.*') does not match the formats? '%Y-%m-%d'\.", re.DOTALL)
 _TOO_SMALL = "Input should be greater than or equal to "
 

@@ -157,13 +157,16 @@ def _say_operations(
     rows += [(check.seq, "check", check.name) for check in tested.values() if check.seq not in seen]
     digits = max((len(str(seq)) for seq, _, _ in rows), default=1)
     types = max([len("aggregate"), *(len(type) for _, type, _ in rows)])
-    names = max((width(printable(name)) for _, _, name in rows), default=0)
     counts = max((len(_count(output)) for output in written.values()), default=0)
+    results = {seq: _done(written.get(seq), tested.get(seq), counts, root) for seq, _, _ in rows}
+    names, most = max((width(printable(name)) for _, _, name in rows), default=0), room()
+    if most is not None:  # a result begins further left rather than in the next line
+        longest = max((width(printable(done)) for done, _ in results.values()), default=0)
+        names = min(names, max(0, most - digits - types - longest - 8))
     for seq, type, name in sorted(rows):
-        head, output, check = f"  {seq:>{digits}}  {type:<{types}}  ", written.get(seq), tested.get(seq)
-        done, place = _done(output, check, counts, root)
+        head, output = f"  {seq:>{digits}}  {type:<{types}}  ", written.get(seq)
+        done, place = results[seq]
         line = f"{head}{padded(printable(name), names)}  {done}{place}".rstrip()
-        most = room()
         if place and most is not None and width(line) > most:
             line = f"{head}{padded(printable(name), names)}  {done}".rstrip()
             say(line, hang=len(head))
