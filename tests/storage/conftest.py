@@ -100,6 +100,13 @@ def save(spark, run_id):
 
 
 @pytest.fixture
+def derby(spark):
+    """The database that comes with Spark, as `jdbc:derby:memory:NAME;create=true`."""
+    if (spark.conf.get("spark.master", "") or "").startswith("local-cluster"):
+        pytest.skip("Derby in memory is in the JVM of the driver, and the executors of a cluster have their own")
+
+
+@pytest.fixture
 def text(tmp_path):
     """`text("a.csv", "id,n", "1,x")`: a file of lines, written as UTF-8."""
 

@@ -116,7 +116,7 @@ def test_a_schema_that_does_not_exist_is_named(save, ledger):
     assert "no_such_schema" in refusal(save, [(1, "a")], location=location)
 
 
-def test_a_table_of_another_catalog_is_read_by_three_names_and_not_written(spark, save, ledger, rows, table):
+def test_a_table_of_another_catalog_is_read_by_three_names_and_not_written(spark, derby, save, ledger, rows, table):
     """Derby comes with Spark. It stands for every other catalog: its tables are not replaced in one step."""
     catalog = f"derby_{uuid4().hex}"
     jdbc = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"

@@ -299,7 +299,7 @@ def test_a_password_is_in_no_plan_and_no_message(spark, server, at, table, refus
     assert "hunter2" not in repr(books.model_dump())
 
 
-def test_another_database_is_read_with_a_driver_of_the_user(spark, rows, refused, table):
+def test_another_database_is_read_with_a_driver_of_the_user(spark, derby, rows, refused, table):
     books = source("jdbc:derby:memory:books;create=true")
     spark.createDataFrame([(1, "a")], "id int, name string").write.format("jdbc").options(
         url=books.options.url, dbtable='"Orders"'
