@@ -54,11 +54,14 @@ DEFAULTS = {key: values[0] for key, values in NEEDS.items()} | {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.variable.substitute": "false",
     "spark.sql.subexpressionElimination.skipForShortcutExpr": "true",
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+    "spark.sql.optimizer.excludedRules": ",".join(
+        f"org.apache.spark.sql.catalyst.optimizer.{rule}"
+        for rule in ("ConvertToLocalRelation", "PropagateEmptyRelation")
+    ),
 }
-"""What every session that we start is set to, unless the user says otherwise. The last two keep Spark from computing
-what nobody asked for, which may fail: the right side of an AND for rows that the left side rules out, and columns of
-small local frames that are not read."""
+"""What every session that we start is set to, unless the user says otherwise. With the last two, the same values are
+computed everywhere, so that the same runs fail: never the right side of an AND for rows that the left side rules out,
+and the same columns of local frames, which only a Connect client sends as values, as of any other."""
 
 
 def get_session(
