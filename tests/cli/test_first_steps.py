@@ -23,7 +23,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 def test_init_makes_a_workspace_that_validates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "new" / "books"
     assert main(["init", str(folder)]) == 0
-    assert f"cd {folder} && tallybook validate" in capsys.readouterr().out
+    assert f"\n  cd {folder}\n  tallybook validate\n" in capsys.readouterr().out
     workspace = Workspace.open(folder)
     assert (workspace.name, workspace.validate()) == ("books", [])
     assert workspace.counts() == {
@@ -53,7 +53,11 @@ def test_init_in_the_current_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["init"]) == 0
-    assert "next: tallybook validate && tallybook run sales-close --period 2026-01" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert shown.endswith("\nnext:\n  tallybook validate\n  tallybook run sales-close --period 2026-01\n")
+    monkeypatch.chdir(tmp_path.parent)
+    assert main(["init", "my books"]) == 0
+    assert "\nnext:\n  cd 'my books'\n  tallybook validate\n" in capsys.readouterr().out
 
 
 def test_init_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

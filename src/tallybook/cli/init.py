@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -34,6 +35,8 @@ def init(
         return
     for name in files:
         say(f"created {target / name}")
-    enter = "" if target.absolute() == Path.cwd() else f"cd {target} && "
+    enter = [] if target.absolute() == Path.cwd() else [f"cd {shlex.quote(str(target))}"]
     say()
-    say(f"next: {enter}tallybook validate && tallybook run sales-close --period 2026-01")
+    say("next:")
+    for command in (*enter, "tallybook validate", "tallybook run sales-close --period 2026-01"):
+        say(f"  {command}", whole=True)

@@ -174,7 +174,7 @@ def _fail(error: TallybookError, as_json: bool) -> int:
         say_problems(error.problems, error=True)
     else:
         say_error(error.message, error.hint, exit_code=error.exit.code)
-    if isinstance(error, RunError) and error.run_id is not None and not as_json:
+    if isinstance(error, RunError) and error.run_id is not None and not logs_json():
         say(f"  `tallybook runs {error.run_id}` shows how far it got", error=True)
     if isinstance(error, RunError) and error.log:
         say(f"  log: {error.log}", error=True)
