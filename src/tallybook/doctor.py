@@ -303,7 +303,7 @@ def _warm_session(subject: _Subject) -> Iterator[Finding]:
 
 def _spark(subject: _Subject, *, start: bool) -> Iterator[Finding]:
     if not start:
-        yield Finding("spark", "skipped", "not started", "`tallybook doctor --spark` starts a session for a query")
+        yield Finding("spark", "skipped", "not started", "`tallybook doctor --spark` starts Spark and runs a query")
         return
     from tallybook.engine.session import get_session
 

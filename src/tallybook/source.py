@@ -32,13 +32,16 @@ class Place:
 
 
 def _window(line: str, at: int, most: int) -> tuple[str, int]:
-    """The stretch of a long line around `at`, and where `at` falls in it."""
+    """The stretch of a long line around `at`, with … where it is cut, and where `at` falls in it."""
     if len(line) <= most:
         return line, at
     indent = min(at, len(line) - len(line.lstrip()))
     line, at = line[indent:], at - indent
     start = max(0, min(at - most // 2, len(line) - most))
-    return line[start : start + most], at - start
+    stretch = line[start : start + most]
+    stretch = f"…{stretch[1:]}" if start and at > start else stretch
+    stretch = f"{stretch[:-1]}…" if start + most < len(line) and at < start + most - 1 else stretch
+    return stretch, at - start
 
 
 @dataclass(frozen=True)

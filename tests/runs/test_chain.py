@@ -126,7 +126,7 @@ def test_a_lookup_into_a_registered_dataset(tmp_path: Path, spark: SparkSession)
     with pytest.raises(ValidationError) as early:
         books.run("shares")
     assert early.value.problem.message == "there is no dataset 'ledger'; lookup 'booked' reads it"
-    hint = "`tallybook run close` registers it; if this project is active, activate that one first"
+    hint = "`tallybook run close` registers it; an active project reads only what active projects register"
     assert early.value.problem.hint == hint
     books.open().activate("close")
     books.run()

@@ -183,6 +183,7 @@ _IN_OTHER_WORDS: dict[str, tuple[str, str | None]] = {
     "did not find expected <block end>": ("this does not fit what is before it", "check the indentation and quotes"),
     "expected <block end>": ("this does not fit what is before it", "check the indentation, and text after quotes"),
     "expected ',' or": ("a ',' or the closing bracket is missing before this", None),
+    "expected the node content": ("a value is missing before this", "check commas and brackets"),
     "cannot start any token": ("this character cannot begin a value", "put the value in quotes"),
     "undefined alias": ("there is no anchor of this name before it", "put text that begins with * in quotes"),
     "unexpected end of stream": ("a quote or bracket is never closed", None),

@@ -129,7 +129,7 @@ def _explained(checked: CheckResult, problem: Problem) -> Problem:
         for output in publications(bound.steps)
         if output.register_as == problem.subject
     ]
-    known = f"{' or '.join(makers)} registers it; if this project is active, activate that one first"
+    known = f"{' or '.join(makers)} registers it; an active project reads only what active projects register"
     hint = known if makers else problem.hint
     if broken:
         hint = f"it may be defined or registered in {', '.join(broken)}, which cannot be read; see `tallybook validate`"
