@@ -34,9 +34,11 @@ RESULTS = ROOT / "build" / "benchmarks"
 ENGINE, SPARK, DUCKDB, POLARS = "engine", "spark", "duckdb", "polars"
 CORES = 2
 JOB_GROUP = "spark.jobGroup.id"
-SHORT_SECONDS = 1.5
-MORE_ROUNDS = 2
-"""A turn below SHORT_SECONDS is mostly planning and varies more, so a short case gets this many times the rounds."""
+FIRST_WARMUPS = 5
+"""Turns of the first case that do not count; later cases have one."""
+SHORT_SECONDS, LONG_SECONDS = 1.0, 3.0
+"""A turn below the first is mostly planning and varies more, so a short case has twice the rounds. A case with turns
+above the second has at most two."""
 
 
 @dataclass(frozen=True)
@@ -96,19 +98,29 @@ class Suite:
         ways = {name: way for name, way in case.ways.items() if not self.given.ways or name in self.given.ways}
         jobs: dict[str, dict[str, int]] = {}
         seconds: list[dict[str, float]] = []
-        warmups = 2 if not self.results and self.given.rounds > 1 else 1
-        for number in range(warmups):
+        for number in range(self._warmups):
             turn = {}
             for name, way in ways.items():
                 with self._counted_jobs(jobs, name):
                     turn[name] = timed(way.run)
             if number == 0:
                 check_same_rows({name: way.outputs for name, way in ways.items()})
-        short = max(turn.values()) < SHORT_SECONDS and self.given.rounds > 1
-        for number in range(self.given.rounds * (MORE_ROUNDS if short else 1)):
+        for number in range(self._rounds(max(turn.values()))):
             seconds.append({name: timed(ways[name].run) for name in turns(list(ways), number)})
         result = summary(case, list(ways), seconds, jobs)
         return self.add(result)
+
+    def _rounds(self, longest: float) -> int:
+        """The turns that count, by the seconds of the longest one."""
+        rounds: int = self.given.rounds
+        if longest < SHORT_SECONDS and rounds > 1:
+            return 2 * rounds
+        return min(rounds, 2) if longest > LONG_SECONDS else rounds
+
+    @property
+    def _warmups(self) -> int:
+        """The turns that do not count: the JVM compiles what it runs often, and the engine runs more than a rival."""
+        return FIRST_WARMUPS if not self.results and self.given.rounds > 1 else 1
 
     def add(self, result: dict[str, Any]) -> dict[str, Any]:
         """Adds a row to the table of results."""

@@ -98,8 +98,8 @@ def case(suite: Suite, rows: int, kind: str) -> Case:
 def main() -> None:
     given = options(
         __doc__,
-        rows=[5_000_000],
-        long_rows=[10_000_000],
+        rows=[1_000_000],
+        long_rows=[5_000_000, 10_000_000],
         more=lambda parser: parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS),
     )
     with suite("language", __doc__, given) as running:
