@@ -225,9 +225,10 @@ def test_help_has_no_types_of_python(name: str, command: Any, capsys: pytest.Cap
         ("tallybook runs ", ""),
     ],
 )
-def test_a_shell_is_offered_what_fits(words: str, offered: str) -> None:
+def test_a_shell_is_offered_what_fits(tmp_path: Path, words: str, offered: str) -> None:
     environment = {"_TALLYBOOK_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-    orders = str(Path(__file__).parents[2] / "examples/orders")
+    example = Path(__file__).parents[2] / "examples/orders"  # `make demo` has runs there
+    orders = shutil.copytree(example, tmp_path / "orders", ignore=shutil.ignore_patterns(".tallybook", "warehouse"))
     completed = subprocess.run(
         [TALLYBOOK], env={**os.environ, **environment}, cwd=orders, capture_output=True, text=True, check=False
     )
