@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast, get_args
 
@@ -59,16 +58,13 @@ def runs(
         else:
             say_record(details, opened.root, _superseding(opened, details.run))
         return
-    chosen = partial(opened.runs, project=project, period=period, statuses=wanted)
-    newest = chosen(limit=limit)
-    more = len(chosen().runs) - limit if len(newest.runs) == limit else 0
-    listed = RunListDocument.of(newest, more)
+    listed = RunListDocument.of(opened.runs(project=project, period=period, statuses=wanted, limit=limit))
     if json:
         emit(listed)
     elif listed.runs:
         _say_list(listed, opened.root)
-        if more > 0:
-            say(Marked(f"… {counted(more, 'older run')}; `--limit {limit + more}` lists all", "faint"))
+        if listed.more:
+            say(Marked(f"… {counted(listed.more, 'older run')}; `--limit {limit + listed.more}` lists all", "faint"))
     else:
         say("no runs")
 

@@ -74,9 +74,9 @@ class RunListDocument(Document):
     are none."""
 
     @classmethod
-    def of(cls, listed: RunList, more: int = 0) -> RunListDocument:
+    def of(cls, listed: RunList) -> RunListDocument:
         dead = tuple(run.id for run in listed.runs if run.id in listed.dead)
-        return cls(runs=listed.runs, dead=dead, stale=dict(listed.stale), rows=dict(listed.rows), more=more)
+        return cls(runs=listed.runs, dead=dead, stale=dict(listed.stale), rows=dict(listed.rows), more=listed.more)
 
 
 class NoSnapshot(Document):

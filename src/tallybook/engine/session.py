@@ -59,9 +59,12 @@ DEFAULTS = {key: values[0] for key, values in NEEDS.items()} | {
         for rule in ("ConvertToLocalRelation", "PropagateEmptyRelation")
     ),
 }
-"""What every session that we start is set to, unless the user says otherwise. With the last two, the same values are
-computed everywhere, so that the same runs fail: never the right side of an AND for rows that the left side rules out,
-and the same columns of local frames, which only a Connect client sends as values, as of any other."""
+"""What every session that we start is set to, unless the user says otherwise.
+
+The last two make a run fail, or not fail, in the same way everywhere. Generated code does not compute the right side of
+an AND for rows that the left side rules out. And a Connect server treats small frames of local values like other
+frames: it does not compute their unread columns, and does not leave out conditions because one of them is empty.
+"""
 
 
 def get_session(

@@ -22,6 +22,8 @@ class RunList:
     """What was written anew since, in words, by the id of the run that read it before."""
     rows: Mapping[str, int] = field(default_factory=dict)
     """The rows that all outputs of a run wrote, by its id; a run that finished no output is left out."""
+    more: int = 0
+    """The number of older runs that a limit leaves out."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,9 @@ def list_runs(
     if store is None:
         return RunList()
     runs = store.runs(project_id=project, period=period, statuses=tuple(statuses), limit=limit)
+    matching = store.count_runs(project_id=project, period=period, statuses=tuple(statuses))
     rows = store.rows_written([run.id for run in runs])
-    return RunList(runs, _dead(store), stale_runs(store, runs), rows)
+    return RunList(runs, _dead(store), stale_runs(store, runs), rows, matching - len(runs))
 
 
 def run_details(store: Store | None, run_id: str) -> RunDetails:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import Any
@@ -174,16 +174,33 @@ class Runs(ActiveRuns):
         limit: int | None = None,
     ) -> tuple[Run, ...]:
         """Returns the runs that meet all conditions, newest first."""
-        query = sa.select(RUNS).where(RUNS.c.workspace_id == self.workspace_id)
+        query = sa.select(RUNS).where(*self._conditions(project_id, period, statuses))
         query = query.order_by(RUNS.c.id_epoch_ms.desc()).limit(limit)
-        if project_id is not None:
-            query = query.where(RUNS.c.project_id == project_id)
-        if period is not None:
-            query = query.where(RUNS.c.period == period)
-        if statuses:
-            query = query.where(RUNS.c.status.in_(statuses))
         with self._read() as connection:
             return tuple(run_from_row(row) for row in connection.execute(query))
+
+    def count_runs(
+        self,
+        *,
+        project_id: str | None = None,
+        period: str | None = None,
+        statuses: tuple[RunStatus, ...] = (),
+    ) -> int:
+        """Returns how many runs meet all conditions."""
+        query = sa.select(sa.func.count()).where(*self._conditions(project_id, period, statuses))
+        with self._read() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def _conditions(
+        self, project_id: str | None, period: str | None, statuses: tuple[RunStatus, ...]
+    ) -> Iterator[sa.ColumnElement[bool]]:
+        yield RUNS.c.workspace_id == self.workspace_id
+        if project_id is not None:
+            yield RUNS.c.project_id == project_id
+        if period is not None:
+            yield RUNS.c.period == period
+        if statuses:
+            yield RUNS.c.status.in_(statuses)
 
     def snapshot(self, run_id: str) -> Snapshot:
         """Returns the snapshot of a run. Raises `RunNotRepeatable` if the run ended before it had one."""
