@@ -24,7 +24,7 @@ from _by_hand import (
 from _data import LINES, lines_data
 from _kit import DUCKDB, ENGINE, POLARS, SPARK, Case, Suite, Way, options, suite
 from _workspace import PERIOD, aggregate, dataset, engine_way, output, update, write_workspace
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 GROUPINGS = (
@@ -60,11 +60,17 @@ def by_engine(suite: Suite, data: Path, count: int, writes: str) -> Way:
     return engine_way(folder, ["result"])
 
 
+def read_detail(spark: SparkSession, data: Path) -> DataFrame:
+    return read(spark, data / "lines" / PERIOD, LINES).withColumn("net", F.col("amount") - F.col("tax"))
+
+
+def sums() -> tuple[Column, ...]:
+    return F.sum("net").alias("total_net"), F.sum("tax").alias("total_tax"), F.count("*").alias("line_count")
+
+
 def by_spark(spark: SparkSession, data: Path, target: Path, count: int, writes: str) -> None:
-    lines = read(spark, data / "lines" / PERIOD, LINES)
-    detail = lines.withColumn("net", F.col("amount") - F.col("tax"))
-    sums = (F.sum("net").alias("total_net"), F.sum("tax").alias("total_tax"), F.count("*").alias("line_count"))
-    summaries = [detail.groupBy(*keys).agg(*sums) for keys in GROUPINGS[:count]]
+    detail = read_detail(spark, data)
+    summaries = [detail.groupBy(*keys).agg(*sums()) for keys in GROUPINGS[:count]]
     if writes == "all":
         detail = detail.withColumns(system_columns("lines"))
         summaries = [
@@ -83,11 +89,9 @@ def by_spark(spark: SparkSession, data: Path, target: Path, count: int, writes: 
 
 
 def by_grouping_sets(spark: SparkSession, data: Path, target: Path, count: int) -> None:
-    detail = read(spark, data / "lines" / PERIOD, LINES).withColumn("net", F.col("amount") - F.col("tax"))
     groupings = [[F.col(name) for name in keys] for keys in GROUPINGS[:count]]
     keys = [name for name in SUMMARY if any(name in keys for keys in GROUPINGS[:count])]
-    sums = (F.sum("net").alias("total_net"), F.sum("tax").alias("total_tax"), F.count("*").alias("line_count"))
-    written = detail.groupingSets(groupings, *keys).agg(*sums)
+    written = read_detail(spark, data).groupingSets(groupings, *keys).agg(*sums())
     missing = {name: F.lit(None).cast(LINES[name]) for name in SUMMARY if name not in keys}
     write(written.withColumns(missing).select(*SUMMARY, *RESULTS), target)
 
