@@ -70,7 +70,7 @@ def say_first_rows(outputs: Iterable[tuple[int, FirstRows]]) -> None:
         say(Marked("to see all of it, pipe the command into `less -S`, which runs it again", "faint"))
 
 
-def say_record(details: RunDetailsDocument, root: Path, superseding: Run | None = None) -> None:
+def say_record(details: RunDetailsDocument, root: Path, superseded_by: str | None = None) -> None:
     """Prints everything that is recorded of a run. One that a later run has superseded cannot be retried."""
     from tallybook.model.run import Snapshot
 
@@ -97,8 +97,8 @@ def say_record(details: RunDetailsDocument, root: Path, superseding: Run | None 
         say("  ", Marked(str(run.problem["type"]), "type"), f": {within(str(run.problem['message']), root)}")
     if run.status in ("failed", "cancelled"):
         say(f"  last completed operation: {run.last_completed_operation or 'none'}")
-        if superseding is not None:
-            say(f"  superseded by run {superseding.id}; it cannot be retried")
+        if superseded_by is not None:
+            say(f"  superseded by run {superseded_by}; it cannot be retried")
         elif isinstance(snapshot, Snapshot):
             say(f"  `tallybook run --retry {run.id}` continues it")
 

@@ -19,7 +19,6 @@ from tallybook.text import Marked, Role, unstyled, width
 if TYPE_CHECKING:
     from tallybook.documents.runs import ComparedOutput, RunListDocument
     from tallybook.model.run import Run, RunStatus
-    from tallybook.workspace import Workspace
 
 
 @app.command()
@@ -52,11 +51,12 @@ def runs(
             raise UsageError(
                 f"{run} is a batch, not a run", f"`tallybook run --retry {run} --plan-only` shows what is left"
             )
-        details = RunDetailsDocument.of(opened.run_details(run))
+        found = opened.run_details(run)
+        details = RunDetailsDocument.of(found)
         if json:
             emit(details)
         else:
-            say_record(details, opened.root, _superseding(opened, details.run))
+            say_record(details, opened.root, found.superseded_by)
         return
     listed = RunListDocument.of(opened.runs(project=project, period=period, statuses=wanted, limit=limit))
     if json:
@@ -67,15 +67,6 @@ def runs(
             say(Marked(f"… {counted(listed.more, 'older run')}; `--limit {limit + listed.more}` lists all", "faint"))
     else:
         say("no runs")
-
-
-def _superseding(opened: Workspace, run: Run) -> Run | None:
-    """Returns a later run of the project and period that has written, because of which a retry would be refused."""
-    if run.status not in ("failed", "cancelled"):
-        return None
-    listed = opened.in_environment_of(run.id).runs(project=run.project_id, period=run.period)
-    later = (other for other in listed.runs if other.claim > run.claim and other.sandbox == run.sandbox)
-    return next((other for other in later if other.status == "completed" or other.id in listed.rows), None)
 
 
 def _statuses(given: Sequence[str]) -> tuple[RunStatus, ...]:

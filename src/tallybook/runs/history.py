@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tallybook.errors import ProblemError, did_you_mean, fail
 from tallybook.model.run import CheckResult, OperationResult, OutputResult, Run, RunEvent, RunStatus, Snapshot
 from tallybook.model.state import Definition, Registration
+from tallybook.runs.run_guard import superseding
 from tallybook.runs.stale import stale_runs
 from tallybook.store.store import Store
 
@@ -41,6 +42,8 @@ class RunDetails:
     """True if the run has not ended though its process is gone."""
     stale: tuple[str, ...] = ()
     """What was written anew since the run read it, in words."""
+    superseded_by: str | None = None
+    """The id of a later run that has written, so that this one cannot be retried."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ def run_details(store: Store | None, run_id: str) -> RunDetails:
     if store is None:
         raise fail("RunNotFound", f"no run has the id {run_id}", hint="nothing has run in this workspace")
     run = store.run(run_id)
+    superseded = superseding(store, run)
     return RunDetails(
         run=run,
         operations=store.operation_results(run_id),
@@ -77,6 +81,7 @@ def run_details(store: Store | None, run_id: str) -> RunDetails:
         snapshot=_snapshot(store, run_id),
         is_dead=run_id in _dead(store),
         stale=stale_runs(store, [run]).get(run_id, ()),
+        superseded_by=None if superseded is None else superseded[0].id,
     )
 
 

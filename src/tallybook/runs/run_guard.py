@@ -57,19 +57,28 @@ def check_may_run(
 
 def refuse_superseded(store: Store, run: Run) -> None:
     """Refuses a retry if a later run has written: old rows must not replace newer ones, or be mixed with them."""
+    found = superseding(store, run)
+    if found is not None:
+        other, done = found
+        raise fail(
+            "RunSuperseded",
+            f"run {run.id} cannot be retried: run {other.id} of the same project and period {done} since",
+            hint=f"start a new run: `tallybook run {run.project_id} --period {run.period}`",
+        )
+
+
+def superseding(store: Store, run: Run) -> tuple[Run, str] | None:
+    """Returns a later run of the project and period that has written, and what it has done; None if there is none, or
+    if the run has completed."""
     if run.status == "completed":
-        return
+        return None
     for other in store.runs(project_id=run.project_id, period=run.period):
         if other.claim <= run.claim or other.sandbox != run.sandbox:
             continue
         written = [seq for seq, visible in written_outputs(store, other).items() if visible]
         if other.status == "completed" or written:
-            done = "has completed" if other.status == "completed" else f"has written output {written[-1]}"
-            raise fail(
-                "RunSuperseded",
-                f"run {run.id} cannot be retried: run {other.id} of the same project and period {done} since",
-                hint=f"start a new run: `tallybook run {run.project_id} --period {run.period}`",
-            )
+            return other, "has completed" if other.status == "completed" else f"has written output {written[-1]}"
+    return None
 
 
 @dataclass(frozen=True)
