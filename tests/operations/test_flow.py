@@ -38,6 +38,7 @@ DATASETS = {
     "customers": dataset("customers", "id", "tier", "city"),
     "rates": dataset("rates", "currency", "rate", "source"),
     "budgets": dataset("budgets", "region", "amount", "version"),
+    "late": dataset("late", "order_id", "amount"),
 }
 
 CONVERT = {
@@ -125,11 +126,24 @@ def test_each_operation_says_what_it_reads_and_sets(bind: Bind) -> None:
     assert [step.publishes for step in (convert, rename, drop, total, budget)] == [None] * 5
 
 
-def test_tables_that_become_rows_need_positions(bind: Bind) -> None:
+def test_rows_whose_ids_or_times_are_looked_at_need_positions(bind: Bind) -> None:
     input, steps = bind(*ALL)
     names = [source.dataset.id for source in flow.source_tables(input, steps)]
     assert names == ["orders", "customers", "rates", "budgets"]
-    assert {source.dataset.id for source in flow.tables_without_positions(input, steps)} == {"customers", "rates"}
+
+    def numbered(*wanted: str) -> set[str]:
+        return set(names) - {source.dataset.id for source in flow.tables_without_positions(input, steps, wanted)}
+
+    assert numbered() == numbered("amount", "_period", "_labels", "_deleted") == set()
+    assert numbered("_row_id") == numbered("_created_at") == numbered("_updated_at") == {"orders"}
+
+
+@pytest.mark.parametrize(("grouped", "numbered"), [(False, {"orders", "late"}), (True, {"orders"})])
+def test_rows_that_are_appended_as_they_are_need_positions(bind: Bind, grouped: bool, numbered: set[str]) -> None:
+    late = {**BUDGET, "arguments": {"source": {"dataset_id": "late"}}}
+    input, steps = bind(BUDGET if grouped else late)
+    without = flow.tables_without_positions(input, steps, ["_row_id"])
+    assert {source.dataset.id for source in flow.source_tables(input, steps) if source not in without} == numbered
 
 
 def test_what_a_check_reads_is_live(bind: Bind) -> None:

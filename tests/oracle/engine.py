@@ -93,8 +93,8 @@ def computed(case: Case, spark: SparkSession, optimisations: Optimisations = ON)
     sink = _Collecting()
     try:
         calculation = replace(Calculation.of(bound, context), optimisations=optimisations)
-        tables = _SmallTables if optimisations.fetch_tables else FrameTables
-        execute(spark, calculation, tables(frames, context), sink)
+        tables = _KnownTables(frames, context, case) if optimisations.fetch_tables else FrameTables(frames, context)
+        execute(spark, calculation, tables, sink)
     except _FailedError as failed:
         return Opinion({}, failure=_failure(failed.error))
     except RunError as error:  # Spark evaluates some constants while it plans
@@ -103,11 +103,21 @@ def computed(case: Case, spark: SparkSession, optimisations: Optimisations = ON)
     return Opinion(sink.results, checks=sink.checks)
 
 
-class _SmallTables(FrameTables):
-    """Tables that the engine treats as small, so that it fetches those that it joins."""
+@dataclass(frozen=True)
+class _KnownTables(FrameTables):
+    """Tables of which the engine knows as much as it could of files: it treats some as small, so that it fetches them,
+    and joins those with unique keys without a check."""
 
-    def is_small(self, _source: SourceTable) -> bool:
-        return True
+    case: Case
+
+    def is_small(self, source: SourceTable) -> bool:
+        return len(source.table.columns) % 2 == 0
+
+    def has_unique_keys(self, source: SourceTable, columns: Sequence[str]) -> bool:
+        rows = self.case.tables[source.dataset.id, source.table.name].rows
+        keys = [tuple(row.get(column) for column in columns) for row in rows]
+        matching = [key for key in keys if None not in key]
+        return len(set(matching)) == len(matching)
 
 
 class _FailedError(Exception):

@@ -91,7 +91,7 @@ def execute(
     """Executes every step in order and gives the sink the rows of the outputs. A failure is a RunError that names the
     step and the expression that failed."""
     keeper = keeper or keeper_of(spark)
-    pipeline = Pipeline(spark, calculation, tables, keeper.keep_table)
+    pipeline = Pipeline(spark, calculation, tables, keeper.keep_table, needs_working=sink.needs_working)
     _Execution(pipeline, sink, tuple(observers), keeper).run()
 
 

@@ -10,14 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from tallybook.engine.pipeline import Pipeline
 from tallybook.errors import ProblemError
 from tallybook.operations.base import Step
 from tallybook.storage.failure import SPARK_ERRORS
 
-_MOST_ROWS = 50_000
-"""A file of a few megabytes can have more rows than a plan should."""
+_MOST_ROWS = 20_000
+_MOST_BYTES = 8 * 2**20
+"""A small file can have more rows, or longer ones, than a plan should: Spark's optimizer compares all of them often."""
 _AT_ONCE = 4
 """Fetching a small table is mostly planning, which one thread does."""
 
@@ -25,23 +27,28 @@ _AT_ONCE = 4
 def fetch_small_tables(pipeline: Pipeline) -> None:
     """Fetches the small joined tables of all steps. What cannot be fetched is joined as any other table, and a failure
     is then reported by the step that it concerns."""
-    build, is_small = pipeline.build, pipeline.tables.is_small
+    build = pipeline.build
 
-    def fetch(step: Step) -> None:
+    def prepare(step: Step) -> None:
         with suppress(ProblemError, *SPARK_ERRORS):
-            step.fetch_tables(build, is_small, fetch_unique)
+            step.prepare_tables(build, pipeline.tables, fetch_unique)
 
     joining = [step for step in pipeline.calculation.steps if step.unique_tables]
     if joining:
         with ThreadPoolExecutor(_AT_ONCE, "fetch") as pool:
-            list(pool.map(fetch, joining))
+            list(pool.map(prepare, joining))
 
 
 def fetch_unique(frame: DataFrame, keys: Sequence[str]) -> DataFrame | None:
     """Returns the rows as a frame of their values; None if they are many, or if two of them have the same keys. Keys
-    with NULL match nothing, so they may repeat."""
+    with NULL match nothing, so they may repeat.
+
+    The frame is marked as small: Spark estimates the size of values in memory by their types, far above that of a file.
+    """
     rows = frame.limit(_MOST_ROWS + 1).toArrow()
-    matching = rows.select(keys).drop_null()
-    if rows.num_rows > _MOST_ROWS or matching.group_by(keys).aggregate([]).num_rows < matching.num_rows:
+    if rows.num_rows > _MOST_ROWS or rows.nbytes > _MOST_BYTES:
         return None
-    return frame.sparkSession.createDataFrame(rows, frame.schema)
+    matching = rows.select(keys).drop_null()
+    if matching.group_by(keys).aggregate([]).num_rows < matching.num_rows:
+        return None
+    return F.broadcast(frame.sparkSession.createDataFrame(rows, frame.schema))

@@ -63,6 +63,9 @@ class FrameTables:
     def is_small(self, _source: SourceTable) -> bool:
         return False
 
+    def has_unique_keys(self, _source: SourceTable, _columns: Sequence[str]) -> bool:
+        return False
+
     @property
     def reads(self) -> Sequence[tuple[Location, SourceTable]]:
         return []

@@ -42,31 +42,13 @@ class Keep:
 
 @dataclass(frozen=True)
 class KeptTable:
-    """A small joined table that is read once for all uses of the joined rows. It is fetched before the first step, or
-    kept where it is joined."""
+    """A small joined table that is read once for all uses of the rows that it is joined to. It is fetched before the
+    first step, or kept where it is joined."""
 
     seq: int
     """The operation that joins it."""
     alias: str
     reason: str
-    is_shared: bool
-    """True if several steps use the rows that it is joined to: then it is worth keeping if it cannot be fetched."""
-
-
-def kept_tables(steps: Sequence[Step], is_small: IsSmall, *, fetches: bool) -> tuple[KeptTable, ...]:
-    """Returns the small joined tables that are read once. Without `fetches`, only those that are joined to rows which
-    several steps use: each use would read the table, and plan that, again."""
-    uses = [step.takes_rows or step.forks or bool(step.overs) for step in steps]
-    return tuple(
-        KeptTable(step.seq, table.alias, _reason(sum(uses[index:])), is_shared=sum(uses[index:]) > 1)
-        for index, step in enumerate(steps)
-        for table in step.unique_tables
-        if sum(uses[index:]) > (0 if fetches else 1) and is_small(table.source)
-    )
-
-
-def _reason(uses: int) -> str:
-    return "it is small" if uses == 1 else f"{uses} operations use the rows that it is joined to"
 
 
 @dataclass(frozen=True)
@@ -99,6 +81,25 @@ def decide(
     return tuple(sorted(deciding.keeps(first), key=lambda keep: (keep.step, keep.segment)))
 
 
+def kept_tables(
+    first: Segment, input: SourceTable, steps: Sequence[Step], evaluator: Evaluator, is_small: IsSmall
+) -> tuple[KeptTable, ...]:
+    """Returns the small tables that are joined to rows which several steps use: otherwise each use would read the
+    table, and plan that, again."""
+    deciding = _Deciding(input, steps, evaluator, is_small, needs_working=False)
+    kept = []
+    current = [first]
+    for index, step in enumerate(steps):
+        small = [table.alias for table in step.unique_tables if is_small(table.source)]
+        uses = deciding.uses_of_joined(index, current) if small else 0
+        if uses > 1:
+            reason = f"{uses} operations use the rows that it is joined to"
+            kept += [KeptTable(step.seq, alias, reason) for alias in small]
+        current = [step.segment_after(segment, evaluator) for segment in current]
+        current += [step.added_segment(input, evaluator)] if step.adds_rows else []
+    return tuple(kept)
+
+
 @dataclass(frozen=True)
 class _Deciding:
     input: SourceTable
@@ -106,6 +107,15 @@ class _Deciding:
     evaluator: Evaluator
     is_small: IsSmall
     needs_working: bool
+
+    def uses_of_joined(self, index: int, segments: Sequence[Segment]) -> int:
+        """Counts the steps that make other rows of those to which a step joins tables, the step itself included."""
+        joined = [_Version(one) for one in segments if self.steps[index].selects(one, self.evaluator) is not False]
+        uses = 0
+        for step in self.steps[index:]:
+            uses += any(self._reads(step, version) for version in joined)
+            joined = [replace(one, segment=step.segment_after(one.segment, self.evaluator)) for one in joined]
+        return uses
 
     def keeps(self, first: Segment) -> Iterator[Keep]:
         """Walks over the steps with the current version of every segment. What comes from kept rows is not dear any

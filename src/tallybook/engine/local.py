@@ -20,7 +20,7 @@ from tallybook.engine.keeper import Keeper
 from tallybook.engine.plan import Calculation, RunContext
 from tallybook.errors import RunError, fail
 from tallybook.expressions.compile import spark_type
-from tallybook.model.columns import INTEGER, ColumnType
+from tallybook.model.columns import INTEGER, PERIOD, ColumnType
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.model.run import CheckResult
@@ -70,6 +70,19 @@ class LocalTables:
     def is_small(self, source: SourceTable) -> bool:
         """False: Spark evaluates a local frame while planning, so it needs no other treatment, and none is kept."""
         return False
+
+    def has_unique_keys(self, source: SourceTable, columns: Sequence[str]) -> bool:
+        given = self.given.get(_key(source))
+        if not isinstance(given, GivenRows) or not given.columns.keys() >= set(columns):
+            return False
+        rows = [dict(zip(given.columns, row, strict=True)) for row in given.rows]
+        keys = [
+            tuple(row[column] for column in columns)
+            for row in rows
+            if source.table.temporal_mode != "period" or row.get(PERIOD) in self.within[source]
+        ]
+        matching = [key for key in keys if None not in key]
+        return len(set(matching)) == len(matching)
 
     @property
     def reads(self) -> Sequence[tuple[Location, SourceTable]]:

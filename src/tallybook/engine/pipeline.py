@@ -3,7 +3,7 @@ step. Nothing here starts a job."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
@@ -12,9 +12,17 @@ from pyspark.sql import DataFrame, SparkSession
 from tallybook.engine.plan import Calculation, RunContext
 from tallybook.engine.tables import Tables
 from tallybook.expressions.compile import Compiler
-from tallybook.model.columns import DELETED, INTEGER, ROW_ID, SYSTEM_COLUMNS, VALIDITY_COLUMNS, ColumnType
+from tallybook.model.columns import (
+    DELETED,
+    INTEGER,
+    RESERVED,
+    ROW_ID,
+    SYSTEM_COLUMNS,
+    VALIDITY_COLUMNS,
+    ColumnType,
+)
 from tallybook.operations.base import BuildContext, Step
-from tallybook.operations.flow import lookup_columns
+from tallybook.operations.flow import columns_used, live_columns, lookup_columns
 from tallybook.operations.schema import SourceTable
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION, RowIds
@@ -35,27 +43,35 @@ class Pipeline:
     tables: Tables
     keep: Callable[[DataFrame], DataFrame] | None = None
     """Lets Spark compute rows once; None if they are computed again for each use."""
+    needs_working: bool = True
+    """True if all columns of the final working dataset are needed."""
     names_keys: bool = False
     """True if a join that is not unique shall fail with the key."""
+
+    @cached_property
+    def live(self) -> tuple[frozenset[str], ...]:
+        """The columns that are needed before each step, and after the last, whatever the data."""
+        return live_columns(self.calculation.steps, self.calculation.last.columns if self.needs_working else ())
 
     @cached_property
     def build(self) -> BuildContext:
         """What steps build frames with: the constants of the run, and a loader that loads each table once."""
         context, steps = self.calculation.context, self.calculation.steps
         ids = RowIds(context.epoch_ms, {0: 0} | {step.seq: rank for rank, step in enumerate(steps, 1)})
-        load = cache(lambda source: other_rows(source, self.tables, context, ids))
+        used = columns_used(steps)
+        load = cache(lambda source: other_rows(source, self.tables, context, ids, used.get(source)))
         return BuildContext(
             compiler=Compiler(context.timestamp, context.run_period, parameters=context.parameters),
             evaluator=self.calculation.evaluator,
             ids=ids,
             load=load,
+            is_small=self.tables.is_small,
             input=self.calculation.input,
             keyed=KeyedTables(self.keep),
-            kept_tables={
-                (kept.seq, kept.alias) for kept in self.calculation.kept_tables(self.tables.is_small) if kept.is_shared
-            },
+            kept_tables={(kept.seq, kept.alias) for kept in self.calculation.kept_tables(self.tables.is_small)},
             lookup_columns=lookup_columns(steps) if self.calculation.optimisations.reuse_joins else {},
             names_keys=self.names_keys,
+            live={step.seq: live for step, live in zip(steps, self.live[1:], strict=True)},
         )
 
     def first(self) -> Working:
@@ -65,7 +81,7 @@ class Pipeline:
         segment = self.calculation.input_segment(frame.columns, self.tables.periods(source))
         values = _system(frame, source, context, self.build.ids)
         own = {name: values[name] for name in (*SYSTEM_COLUMNS, *VALIDITY_COLUMNS) if name in segment.varying}
-        return (loaded_rows(segment, frame, own),)
+        return (loaded_rows(segment, frame, own, self.live[0] | {DELETED}),)
 
     def active_input(self) -> DataFrame:
         """Returns the input rows of the period that are not deleted, without their columns."""
@@ -118,10 +134,14 @@ class Pipeline:
         return union(working, columns).select({name: name for name in columns})
 
 
-def other_rows(source: SourceTable, tables: Tables, context: RunContext, ids: RowIds) -> DataFrame:
+def other_rows(
+    source: SourceTable, tables: Tables, context: RunContext, ids: RowIds, used: Collection[str] | None = None
+) -> DataFrame:
     """Returns the rows of a joined, looked-up or appended table that are not deleted; with position and id if they are
-    numbered."""
+    numbered. System columns are made only if they are among those `used`; None stands for all."""
     frame = _current(source, tables, context)
+    if used is not None and POSITION not in frame.columns and RESERVED.intersection(used) <= set(frame.columns):
+        return frame.filter(f"NOT coalesce({DELETED}, false)") if DELETED in frame.columns else frame
     business = source.table.business_types
     values = column_values(business) | _system(frame, source, context, ids)
     columns = {**business, **source.table.system_types}
@@ -131,8 +151,7 @@ def other_rows(source: SourceTable, tables: Tables, context: RunContext, ids: Ro
     else:
         del columns[ROW_ID]
     rows = select_typed(frame, columns, values)
-    rows = rows.filter(is_active()) if DELETED in frame.columns else rows
-    return rows.coalesce(1) if tables.is_small(source) else rows
+    return rows.filter(is_active()) if DELETED in frame.columns else rows
 
 
 def _current(source: SourceTable, tables: Tables, context: RunContext) -> DataFrame:

@@ -17,7 +17,7 @@ from tallybook.model.period import GREGORIAN, Calendar, Period
 from tallybook.model.relative_period import RunPeriod
 from tallybook.model.replaced_periods import ReplacedPeriods
 from tallybook.operations.base import Step
-from tallybook.operations.flow import publications, source_tables, tables_without_positions
+from tallybook.operations.flow import publications, source_tables
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.project.bind import BoundProject
@@ -133,7 +133,8 @@ class Calculation:
         """The small joined tables that are read once; the same for all data."""
         if not self.optimisations.reuse_joins:
             return ()
-        return kept_tables(self.steps, is_small, fetches=self.optimisations.fetch_tables)
+        first = self.input_segment(self.schema.system)
+        return kept_tables(first, self.input, self.steps, self.evaluator, is_small)
 
     @property
     def last(self) -> WorkingSchema:
@@ -183,11 +184,6 @@ class Plan(Calculation):
             for name in periods_read(source, self.locations[source], self.context)
         )
         return ReplacedPeriods.of_run(NestedPeriod(self.context.period, self.context.calendar), read)
-
-    @property
-    def tables_without_positions(self) -> frozenset[SourceTable]:
-        """The tables whose rows get no id."""
-        return tables_without_positions(self.input, self.steps)
 
 
 def periods_read(source: SourceTable, locations: Sequence[Location], context: RunContext) -> tuple[str, ...]:

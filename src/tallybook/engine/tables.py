@@ -13,15 +13,17 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tallybook.engine.plan import Plan, RunContext, periods_read
 from tallybook.model.location import Location
+from tallybook.operations.base import KnownTables
+from tallybook.operations.flow import tables_without_positions
 from tallybook.operations.schema import SourceTable
-from tallybook.storage.inputs import are_small, held
+from tallybook.storage.inputs import are_small, have_unique_keys, held
 from tallybook.storage.read import read_all
 from tallybook.storage.scan import ALL, Part
 
 _OPENED_AT_ONCE = 8
 
 
-class Tables(Protocol):
+class Tables(KnownTables, Protocol):
     """Rows of tables as stored: declared columns, the system columns of the data, and the position if it is needed."""
 
     def rows(self, source: SourceTable) -> DataFrame:
@@ -30,10 +32,6 @@ class Tables(Protocol):
 
     def periods(self, source: SourceTable) -> Sequence[str]:
         """The periods whose rows belong to the run."""
-        ...
-
-    def is_small(self, source: SourceTable) -> bool:
-        """True if one task can process all its rows, so that grouping them needs no shuffle."""
         ...
 
     @property
@@ -53,9 +51,10 @@ class LocatedTables:
     """Tables whose rows need no position, because they get no id."""
 
     @classmethod
-    def of(cls, spark: SparkSession, plan: Plan) -> LocatedTables:
-        """Returns the tables that a plan reads."""
-        return cls(spark, plan.locations, plan.context, plan.tables_without_positions)
+    def of(cls, spark: SparkSession, plan: Plan, *, needs_working: bool = False) -> LocatedTables:
+        """Returns the tables that a plan reads, to publish its outputs or to look at the whole working dataset."""
+        wanted = plan.last.columns if needs_working else ()
+        return cls(spark, plan.locations, plan.context, tables_without_positions(plan.input, plan.steps, wanted))
 
     @contextmanager
     def held(self) -> Iterator[tuple[LocatedTables, Mapping[Location, Location]]]:
@@ -97,6 +96,9 @@ class LocatedTables:
 
     def is_small(self, source: SourceTable) -> bool:
         return are_small(self.locations[source])
+
+    def has_unique_keys(self, source: SourceTable, columns: Sequence[str]) -> bool:
+        return have_unique_keys(self.locations[source], source.table, columns, self.periods(source))
 
     @property
     def reads(self) -> Sequence[tuple[Location, SourceTable]]:

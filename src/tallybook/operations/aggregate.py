@@ -135,4 +135,4 @@ class AggregateStep(Step):
         selected = filtered(rows, self, build).frame
         summary = grouped(selected, self.grouping, self.after.columns, rows.compiler(build.compiler))
         segment = self.added_segment(build.input, build.evaluator)
-        return group_rows(segment, summary, {ROW_ID: build.ids.of_groups(self.seq, keys)}, keys)
+        return group_rows(segment, summary, {ROW_ID: build.ids.of_groups(self.seq, keys)}, keys, build.live[self.seq])

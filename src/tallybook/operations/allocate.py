@@ -279,7 +279,7 @@ class AllocateStep(Step):
             new = new.union(frame.select(*reversal, POOL, F.lit(0).alias(RANK)))
         keys = [POOL, RANK]
         segment = self.added_segment(build.input, build.evaluator)
-        return group_rows(segment, new, {ROW_ID: build.ids.of_groups(self.seq, keys)}, keys)
+        return group_rows(segment, new, {ROW_ID: build.ids.of_groups(self.seq, keys)}, keys, build.live[self.seq])
 
     def _shares(self, frame: DataFrame, chosen: Rows, compiler: Compiler, build: BuildContext) -> DataFrame:
         from pyspark.sql import functions as F

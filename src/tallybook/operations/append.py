@@ -208,7 +208,8 @@ class AppendStep(Step):
         segment = self.added_segment(build.input, build.evaluator)
         incoming = self.rows.frame(build, self.before.columns)
         values = {name: sql.typed(sql.name(name), self.after.columns[name]) for name in self.incoming}
+        live = build.live[self.seq]
         if self.rows.grouping is None:
-            return loaded_rows(segment, incoming, {**values, ROW_ID: build.ids.of_rows(self.seq)})
+            return loaded_rows(segment, incoming, {**values, ROW_ID: build.ids.of_rows(self.seq)}, live)
         ids = build.ids.of_groups(self.seq, self.grouping_keys)
-        return group_rows(segment, incoming, {**values, ROW_ID: ids}, self.grouping_keys)
+        return group_rows(segment, incoming, {**values, ROW_ID: ids}, self.grouping_keys, live)

@@ -10,9 +10,9 @@ Nothing here runs a Spark action.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 from pydantic import AliasChoices, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -95,6 +95,19 @@ class Operation(Entity):
         """The checked step, or None when problems were reported."""
 
 
+class KnownTables(Protocol):
+    """What is known of tables before Spark reads them."""
+
+    def is_small(self, source: SourceTable) -> bool:
+        """True if one task can process all its rows, so that grouping them needs no shuffle."""
+        ...
+
+    def has_unique_keys(self, source: SourceTable, columns: Sequence[str]) -> bool:
+        """True if it is known that no two of its rows in a run have the same values in these columns. Rows with a NULL
+        among them may repeat."""
+        ...
+
+
 @dataclass(frozen=True)
 class BuildContext:
     """What a step may use to build its part of the Spark plan."""
@@ -104,6 +117,8 @@ class BuildContext:
     """Computes what is the same for every row of a segment."""
     ids: RowIds
     load: Callable[[SourceTable], DataFrame]
+    is_small: Callable[[SourceTable], bool]
+    """True if one task can process all rows of a table, so that grouping them needs no shuffle."""
     input: SourceTable
     keyed: KeyedTables
     """The joined tables by key."""
@@ -116,6 +131,8 @@ class BuildContext:
     """True if a join that is not unique shall fail with the key."""
     totals: tuple[Totals, ...] = ()
     """The aggregates over groups that a step has."""
+    live: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """The columns that are needed after each operation, by its seq."""
 
 
 @dataclass(frozen=True)
@@ -194,11 +211,11 @@ class Step:
             for path, reduced in rows.per_expression.items()
         }
 
-    def fetch_tables(self, build: BuildContext, is_wanted: Callable[[SourceTable], bool], fetch: Fetch) -> None:
-        """Fetches those of its unique tables that are wanted."""
-        from tallybook.operations.lookups import fetch_tables
+    def prepare_tables(self, build: BuildContext, known: KnownTables, fetch: Fetch) -> None:
+        """Prepares the joins to its unique tables; see `lookups.prepare_tables`."""
+        from tallybook.operations.lookups import prepare_tables
 
-        fetch_tables(self, build, is_wanted, fetch)
+        prepare_tables(self, build, known, fetch)
 
     def totals(self, rows: Rows, build: BuildContext) -> tuple[Totals, ...]:
         """The aggregates over groups that it has. `rows` are those that it may select, of all segments."""

@@ -11,7 +11,7 @@ from itertools import accumulate
 from operator import or_
 
 from tallybook.expressions.check import columns_read
-from tallybook.model.columns import ROW_ID
+from tallybook.model.columns import CREATED_AT, ROW_ID, UPDATED_AT
 from tallybook.operations.base import Step
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable
@@ -24,11 +24,31 @@ def source_tables(input: SourceTable, steps: Sequence[Step]) -> tuple[SourceTabl
     return tuple(dict.fromkeys([input, *(source for step in steps for source in step.sources)]))
 
 
-def tables_without_positions(input: SourceTable, steps: Sequence[Step]) -> frozenset[SourceTable]:
-    """The tables whose rows get no id, so that nobody needs their position in the data: those that are only joined."""
-    become_rows = {step.appends.table for step in steps if step.appends is not None}
-    asked_for_ids = {rows.table for step in steps for rows in step.source_rows if ROW_ID in rows.table_columns()}
-    return frozenset(source_tables(input, steps)) - {input} - become_rows - asked_for_ids
+def tables_without_positions(
+    input: SourceTable, steps: Sequence[Step], wanted: Collection[str] = ()
+) -> frozenset[SourceTable]:
+    """The tables whose rows need no position in the data: those that are only joined, and those whose rows get no id
+    and no time because nothing reads or publishes them. `wanted` are the columns needed after the last step."""
+    first, *after = live_columns(steps, wanted)
+    appended = [(step.appends, live) for step, live in zip(steps, after, strict=True) if step.appends is not None]
+    become_rows = [(input, first), *((rows.table, live) for rows, live in appended if rows.grouping is None)]
+    numbered = {source for source, live in become_rows if live & _BY_POSITION}
+    numbered |= {rows.table for step in steps for rows in step.source_rows if ROW_ID in rows.table_columns()}
+    return frozenset(source_tables(input, steps)) - numbered
+
+
+_BY_POSITION = frozenset({ROW_ID, CREATED_AT, UPDATED_AT})
+"""The system columns that are made with the position of a row. For the times see `rows.sql.timestamp`."""
+
+
+def columns_used(steps: Sequence[Step]) -> dict[SourceTable, frozenset[str]]:
+    """The columns that expressions and conditions read of each table that is joined and never appended."""
+    used: dict[SourceTable, frozenset[str]] = {}
+    for step in steps:
+        for source, columns in step.source_columns:
+            used[source] = used.get(source, frozenset()) | columns
+    appended = {step.appends.table for step in steps if step.appends is not None}
+    return {source: columns for source, columns in used.items() if source not in appended}
 
 
 def lookup_columns(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:

@@ -11,7 +11,7 @@ from tallybook.expressions.check import Checker, Typed, tables_read
 from tallybook.expressions.tree import Call, ColumnName
 from tallybook.model.columns import DELETED, UPDATED_AT
 from tallybook.operations.base import BuildContext, Step
-from tallybook.operations.schema import LookupTable, SourceTable, WorkingSchema
+from tallybook.operations.schema import LookupTable, WorkingSchema
 from tallybook.operations.sources import JoinedTable, SourceRows
 from tallybook.operations.totals import Totals, compute_totals, join_totals
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from tallybook.expressions.compile import Compiler
+    from tallybook.operations.base import KnownTables
     from tallybook.rows.joins import Fetch, Join
     from tallybook.rows.working import Rows
 
@@ -73,12 +74,27 @@ def join_tables(rows: Rows, step: Step, tables: Sequence[JoinedTable], build: Bu
     return replace(rows, frame=frame, joined=present)
 
 
-def fetch_tables(step: Step, build: BuildContext, is_wanted: Callable[[SourceTable], bool], fetch: Fetch) -> None:
-    """Fetches the wanted tables of which the step joins at most one row to each of its rows."""
+def prepare_tables(step: Step, build: BuildContext, known: KnownTables, fetch: Fetch) -> None:
+    """Prepares the tables of which the step joins at most one row to each of its rows.
+
+    Small tables are fetched if the joined rows are used several times. A table whose keys are known to be unique is
+    joined without a check. Other small tables are fetched, too, to find out whether their keys are unique.
+    """
     for table in (*lookups_of(step), *step.unique_joins):
-        if is_wanted(table.source):
-            load = partial(table.rows.frame, build)
-            build.keyed.fetch(table.rows, _join_of(step, table, build), load, build.compiler, fetch)
+        join, load = _join_of(step, table, build), partial(table.rows.frame, build)
+        is_small, is_shared = known.is_small(table.source), (step.seq, table.alias) in build.kept_tables
+        if is_small and is_shared and build.keyed.fetch(table.rows, join, load, build.compiler, fetch):
+            continue
+        if _has_unique_keys(table.rows, join.key_columns, known):
+            build.keyed.trust(table.rows, join, partial(table.rows.frame, build, spread=True), build.compiler)
+        elif is_small and not is_shared:
+            build.keyed.fetch(table.rows, join, load, build.compiler, fetch)
+
+
+def _has_unique_keys(rows: SourceRows, columns: Sequence[str] | None, known: KnownTables) -> bool:
+    if columns is None or rows.has_group_of(columns):
+        return columns is not None
+    return rows.grouping is None and known.has_unique_keys(rows.table, columns)
 
 
 def _join_of(step: Step, table: JoinedTable, build: BuildContext) -> Join:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -82,6 +82,10 @@ class SourceRows:
         result = self.grouping.results.get(column) if self.grouping else None
         return frozenset({column} if result is None else {read.column for read in columns_read(result)})
 
+    def has_group_of(self, columns: Collection[str]) -> bool:
+        """True if each row is a group, and these columns have the whole key of it: no two rows are the same there."""
+        return self.grouping is not None and {key.column for key in self.grouping.keys} <= set(columns)
+
     def scope_table(self, alias: str) -> ScopeTable:
         """Returns the rows as expressions of an operation that joins them see them."""
         if self.grouping is None:
@@ -98,9 +102,14 @@ class SourceRows:
             path: replace(self, grouping=one) for path, one in groupings.items()
         }
 
-    def frame(self, build: BuildContext, types: Mapping[str, ColumnType] | None = None) -> DataFrame:
-        """Builds the rows. Results of an aggregation get the given types, by default their own."""
+    def frame(
+        self, build: BuildContext, types: Mapping[str, ColumnType] | None = None, *, spread: bool = False
+    ) -> DataFrame:
+        """Builds the rows. Results of an aggregation get the given types, by default their own. One task processes a
+        small table, unless its rows are `spread`."""
         rows = build.load(self.table)
+        if build.is_small(self.table) and (self.grouping is not None or not spread):
+            rows = rows.coalesce(1)
         if self.condition is not None:
             rows = rows.filter(build.compiler.column(self.condition))
         return rows if self.grouping is None else grouped(rows, self.grouping, types or self.columns, build.compiler)

@@ -4,7 +4,8 @@ The joined table is first reduced to one row for each key, with the number of ro
 no job of its own. Conditions that are not equalities are tested among the rows of the key.
 
 `KeyedTables` makes these rows once for all joins that need the same, and `check_unique` tests a join that an earlier
-step has made. Rows of a small table may be fetched before: if their keys are unique, there is nothing to check.
+step has made. If it is known beforehand that keys are unique, there is nothing to check: the join is a plain left join,
+which Spark can turn into whatever is fastest.
 """
 
 from __future__ import annotations
@@ -49,6 +50,12 @@ class Join:
     def of_table(self) -> tuple[object, ...]:
         """What the rows of the joined table by key depend on, beside the table."""
         return self.alias, tuple((eq.theirs, eq.type) for eq in self.equalities), self.rest, self.columns
+
+    @property
+    def key_columns(self) -> tuple[str, ...] | None:
+        """The columns of the joined table that decide alone which row matches; None if there is more to it."""
+        columns = [eq.theirs.column.column for eq in self.equalities if isinstance(eq.theirs, TypedColumn)]
+        return tuple(columns) if columns and len(columns) == len(self.equalities) and not self.rest else None
 
     @property
     def is_reusable(self) -> bool:
@@ -124,13 +131,20 @@ class KeyedTables:
             frame = self.keep(frame)
         return self._add(table, join, KeyedRows(frame))
 
-    def fetch(self, table: object, join: Join, load: Callable[[], DataFrame], compiler: Compiler, fetch: Fetch) -> None:
-        """Fetches the rows of a table, unless the condition of the join is more than equalities."""
+    def trust(self, table: object, join: Join, load: Callable[[], DataFrame], compiler: Compiler) -> None:
+        """Joins a table without a check from now on: no two of its rows have the same keys."""
+        if self._find(table, join) is None:
+            self._add(table, join, KeyedRows(_keys_and_columns(load(), join, compiler), is_unique=True))
+
+    def fetch(self, table: object, join: Join, load: Callable[[], DataFrame], compiler: Compiler, fetch: Fetch) -> bool:
+        """Fetches the rows of a table, unless the condition of the join is more than equalities. Returns True if they
+        are fetched."""
         if join.rest or not join.equalities or self._find(table, join) is not None:
-            return
+            return not join.rest and bool(join.equalities)
         rows = fetch(_keys_and_columns(load(), join, compiler), _their_keys(join))
         if rows is not None:
             self._add(table, join, KeyedRows(rows, is_unique=True))
+        return rows is not None
 
     def _find(self, table: object, join: Join) -> KeyedRows | None:
         wanted = (table, join.of_table)

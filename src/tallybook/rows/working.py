@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from tallybook.expressions.check import Typed
 from tallybook.expressions.compile import Compiler, column_named
 from tallybook.expressions.scope import Resolved
-from tallybook.model.columns import DELETED, INTEGER, ColumnType
+from tallybook.model.columns import CREATED_AT, DELETED, INTEGER, UPDATED_AT, ColumnType
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION, hash_of
 from tallybook.rows.segments import Constant, Segment, merged
@@ -169,18 +169,25 @@ def _aligned(rows: Rows, segment: Segment, *, numbered: bool) -> DataFrame:
     return sql.select(rows.frame, values | helper)
 
 
-def loaded_rows(segment: Segment, frame: DataFrame, values: Mapping[str, str]) -> Rows:
-    """The rows of a loaded table, which have a POSITION. `values` are SQL for columns that the frame does not have as
-    they should be."""
-    return _numbered(segment, frame, values, sql.name(POSITION))
+def loaded_rows(segment: Segment, frame: DataFrame, values: Mapping[str, str], live: frozenset[str]) -> Rows:
+    """The rows of a loaded table, with the columns that are live. `values` are SQL for columns that the frame does not
+    have as they should be. The frame has a POSITION if ids or times are live."""
+    return _made_rows(segment, frame, values, sql.name(POSITION), live)
 
 
-def group_rows(segment: Segment, frame: DataFrame, values: Mapping[str, str], keys: Sequence[str]) -> Rows:
-    """The rows of groups, one for each key. `values` are SQL for columns that the frame does not have as they should
-    be."""
-    return _numbered(segment, frame, values, hash_of(keys))
+def group_rows(
+    segment: Segment, frame: DataFrame, values: Mapping[str, str], keys: Sequence[str], live: frozenset[str]
+) -> Rows:
+    """The rows of groups, one for each key, with the columns that are live. `values` are SQL for columns that the frame
+    does not have as they should be."""
+    return _made_rows(segment, frame, values, hash_of(keys), live)
 
 
-def _numbered(segment: Segment, frame: DataFrame, values: Mapping[str, str], number: str) -> Rows:
-    made = {name: F.expr(value) for name, value in {**values, NUMBER: number}.items()}
-    return Rows(segment, frame.withColumns(made), numbered=True)
+def _made_rows(
+    segment: Segment, frame: DataFrame, values: Mapping[str, str], number: str, live: frozenset[str]
+) -> Rows:
+    segment = segment.narrowed(live)
+    numbered = not live.isdisjoint({CREATED_AT, UPDATED_AT})
+    made = {name: F.expr(value) for name, value in values.items() if name in segment.varying}
+    made |= {NUMBER: F.expr(number)} if numbered else {}
+    return Rows(segment, frame.withColumns(made) if made else frame, numbered=numbered)

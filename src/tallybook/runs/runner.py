@@ -226,9 +226,14 @@ class Runner:
                     execute(spark, plan, read, sink, observers)
             self.store.complete_run(run)
         operations = self.store.operation_results(run.id)
-        working = partial(working_rows, spark, plan, tables, needs_checks=False)
+        working = partial(_working_dataset, spark, plan)
         ended = self.store.run(run.id)
         return RunResult(ended, plan, operations, recorder.outputs, recorder.checks, recorder.warnings, working)
+
+
+def _working_dataset(spark: SparkSession, plan: Plan) -> DataFrame:
+    tables = LocatedTables.of(spark, plan, needs_working=True)
+    return working_rows(spark, plan, tables, needs_checks=False)
 
 
 def _log(spark: SparkSession) -> str | None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from tallybook.errors import ProblemError
 from tallybook.model.columns import PERIOD
 from tallybook.model.dataset import Table
 from tallybook.model.location import Location
 from tallybook.model.state import Json
-from tallybook.storage.files import path_of
 from tallybook.storage.fingerprints import is_same
 from tallybook.storage.formats import Ability, Format, format_of
+from tallybook.storage.formats.parquet_rows import are_never_blank, are_unique
 from tallybook.storage.scan import Field, Scan, fields_of, quoted
 
 _SMALL_BYTES = 4 * 2**20
@@ -75,14 +77,15 @@ def rows_without_period(spark: SparkSession, locations: Sequence[Location], tabl
 
     Every run leaves such rows out, so a run warns of them. They are counted in a job of their own that reads one
     column, because counting them in the run's own job would keep Spark from skipping data. Statistics of local Parquet
-    files usually show that there are no such rows; then there is no job.
+    files usually show that there are no such rows; then Spark is not needed.
     """
     field = next(field for field in fields_of(table) if field.name == PERIOD)
     return sum(
         _count_blank(scan, field)
         for location in locations
+        if not _are_never_blank(location, field.physical)
         for scan in format_of(location).scan(spark, location, [field], 0)
-        if field.physical in scan.types and not _has_no_blank(format_of(location), scan, field)
+        if field.physical in scan.types
     )
 
 
@@ -91,11 +94,20 @@ def _count_blank(scan: Scan, field: Field) -> int:
     return scan.frame.select(period).where(period.isNull() | period.rlike(r"^\s*$")).count()
 
 
-def _has_no_blank(format: Format, scan: Scan, field: Field) -> bool:
-    """True if the statistics of all files show that every row has a period."""
-    if field.physical in scan.text or not scan.files:
-        return False
+def _are_never_blank(location: Location, column: str) -> bool:
     try:
-        return all(format.never_blank(path_of(file), field.physical) for file in scan.files)
-    except (pa.ArrowException, OSError):
+        return are_never_blank(format_of(location).parquet_files(location), column)
+    except (pa.ArrowException, OSError, ProblemError):
+        return False
+
+
+def have_unique_keys(locations: Sequence[Location], table: Table, keys: Sequence[str], periods: Sequence[str]) -> bool:
+    """True if it is known without Spark that no two rows of the periods have the same values in these columns. Rows
+    with a NULL among them may repeat."""
+    physical = {field.name: field.physical for field in fields_of(table)}
+    within = (physical[PERIOD], periods) if table.temporal_mode == "period" else None
+    try:
+        files = [format_of(location).parquet_files(location) for location in locations]
+        return all(files) and are_unique([*chain.from_iterable(files)], [physical[key] for key in keys], within)
+    except (pa.ArrowException, OSError, ProblemError):
         return False

@@ -115,10 +115,13 @@ def _typed(scan: Scan, location: Location, table: Table, numbered: bool) -> Data
     period = _rendered_period(scan, fields, location, table)
     position = {POSITION: scan.values[POSITION]} if numbered and POSITION in scan.values else {}
     if all(_is_final(field, scan) for field in fields):
-        named = {field.name: scan.values[field.physical] for field in fields}
-        return sql.select(scan.source, named | position | period)
-    values = (checked(field, scan, location, table).alias(field.name) for field in fields)
-    return scan.frame.select(*values, *position, *(F.expr(value).alias(name) for name, value in period.items()))
+        values = {field.name: scan.values[field.physical] for field in fields} | position | period
+        is_as_wanted = all(value == sql.name(name) for name, value in values.items())
+        if is_as_wanted and values.keys() == set(scan.source.columns):  # a select costs Spark some milliseconds
+            return scan.source
+        return sql.select(scan.source, values)
+    columns = (checked(field, scan, location, table).alias(field.name) for field in fields)
+    return scan.frame.select(*columns, *position, *(F.expr(value).alias(name) for name, value in period.items()))
 
 
 def _rendered_period(scan: Scan, fields: Sequence[Field], location: Location, table: Table) -> dict[str, str]:

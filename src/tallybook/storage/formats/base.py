@@ -166,10 +166,10 @@ class Format:
         location."""
         return None
 
-    def never_blank(self, path: str, column: str) -> bool:
-        """True if the statistics of a data file show that every value of a text column begins with a visible
-        character. A file that cannot be read may raise an error."""
-        return False
+    def parquet_files(self, location: Location) -> Sequence[str]:
+        """Returns the Parquet files on this machine that have the rows of a location, and no others; none if the rows
+        are elsewhere. Something can then be found out about the rows without Spark."""
+        return ()
 
 
 FORMATS: dict[str, Format] = {}

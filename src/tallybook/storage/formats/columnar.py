@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +29,8 @@ from tallybook.storage.notation import ISO
 from tallybook.storage.scan import FILE, ORIGIN, START, Field, Scan
 
 _THREADS = 16
+_FEW = 8
+"""So many footers of local files are read one after the other: starting threads would take longer."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +108,18 @@ def _files_by_reading(
     def reading_of(path: str) -> FileReading:
         return format.local_reading(path, wanted) if local else _remote_reading(format, spark, location, path, wanted)
 
-    with ThreadPoolExecutor(_THREADS) as pool:
-        readings = pool.map(reading_of, paths)
-        names: dict[FileReading, frozenset[str]] = {}
-        for reading, path in zip(readings, paths, strict=True):
-            groups.setdefault(reading, []).append(path)
-            names[reading] = names.get(reading, frozenset()) | reading.names
+    names: dict[FileReading, frozenset[str]] = {}
+    for reading, path in zip(_of_each(reading_of, paths, at_once=not local or len(paths) > _FEW), paths, strict=True):
+        groups.setdefault(reading, []).append(path)
+        names[reading] = names.get(reading, frozenset()) | reading.names
     return {replace(reading, names=names[reading]): files for reading, files in groups.items()}
+
+
+def _of_each(reading_of: Callable[[str], FileReading], paths: Sequence[str], *, at_once: bool) -> list[FileReading]:
+    if not at_once:
+        return list(map(reading_of, paths))
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return list(pool.map(reading_of, paths))
 
 
 def _readable_here(paths: Sequence[str]) -> bool:

@@ -16,7 +16,7 @@ from tallybook.resolve.overlap import Area, area
 from tallybook.storage.formats.base import Ability, Format, register
 from tallybook.storage.formats.delta_cleanup import unneeded_files
 from tallybook.storage.formats.delta_commit import check_folder, write_delta
-from tallybook.storage.formats.delta_table import open_table, scan_delta, table_root
+from tallybook.storage.formats.delta_table import open_table, scan_delta, table_files, table_root
 from tallybook.storage.formats.parquet import PARQUET
 from tallybook.storage.output import Output, foreign_to_delta
 from tallybook.storage.probe import delta_tables
@@ -77,8 +77,9 @@ class Delta(Format):
     def areas_read(self, location: Location) -> Iterable[Area]:
         return [area(location.target)]
 
-    def never_blank(self, path: str, column: str) -> bool:
-        return PARQUET.never_blank(path, column)
+    def parquet_files(self, location: Location) -> Sequence[str]:
+        table = open_table(location) if location.local_path is not None else None
+        return () if table is None else [file.absolute(location) for file in table_files(location, table)]
 
 
 DELTA = register(Delta())

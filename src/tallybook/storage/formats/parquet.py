@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -10,10 +10,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from tallybook.model.location import Location
+from tallybook.storage.folders import local_files
 from tallybook.storage.formats.base import register
 from tallybook.storage.formats.column_reading import FileReading
 from tallybook.storage.formats.columnar import ColumnarFiles, OpenedFiles
-from tallybook.storage.formats.parquet_footer import SIGNATURE, never_blank, parquet_reading
+from tallybook.storage.formats.parquet_footer import SIGNATURE, parquet_reading
 from tallybook.storage.formats.plain_files import Options
 from tallybook.storage.partitions import files_in_partitions
 from tallybook.storage.scan import ORIGIN, positioned
@@ -56,8 +57,8 @@ class Parquet(ColumnarFiles):
         )
         return counted or super().staged_files(spark, frame, location, path)
 
-    def never_blank(self, path: str, column: str) -> bool:
-        return never_blank(path, column)
+    def parquet_files(self, location: Location) -> Sequence[str]:
+        return list(map(str, local_files(location) or ()))
 
 
 PARQUET = register(Parquet())

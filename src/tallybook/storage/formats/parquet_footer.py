@@ -77,23 +77,6 @@ def parquet_reading(path: str, wanted: Iterable[str]) -> FileReading:
     return FileReading(tuple(columns.items()), writer.options, frozenset(names))
 
 
-def never_blank(path: str, column: str) -> bool:
-    """True if the statistics of a local file show that every value of a text column begins with a visible character."""
-    footer = pq.read_metadata(path)
-    index = next((i for i in range(footer.num_columns) if footer.schema.column(i).path == column), None)
-    if index is None:
-        return False
-    statistics = (footer.row_group(group).column(index).statistics for group in range(footer.num_row_groups))
-    return all(
-        chunk is not None
-        and chunk.has_null_count
-        and chunk.null_count == 0
-        and chunk.has_min_max
-        and chunk.min_raw[:1] > b" "
-        for chunk in statistics
-    )
-
-
 @dataclass(frozen=True)
 class _Writer:
     """What a footer states about old dates and times.
