@@ -60,7 +60,7 @@ class LocalTables:
         if given is None:
             raise fail("DataNotFound", f"no rows are given for {source}")
         if isinstance(given, Location):
-            return self.engine.held(given, source.table)
+            return self.engine.held(given, source.table).frame
         numbered = [(*row, position) for position, row in enumerate(given.rows)]
         return local_frame(self.engine.spark, {**given.columns, POSITION: INTEGER}, numbered)
 
@@ -73,7 +73,9 @@ class LocalTables:
 
     def has_unique_keys(self, source: SourceTable, columns: Sequence[str]) -> bool:
         given = self.given.get(_key(source))
-        if not isinstance(given, GivenRows) or not given.columns.keys() >= set(columns):
+        if isinstance(given, Location):
+            given = self.engine.held(given, source.table).rows
+        if given is None or not given.columns.keys() >= set(columns):
             return False
         rows = [dict(zip(given.columns, row, strict=True)) for row in given.rows]
         keys = [
@@ -103,12 +105,20 @@ class Evaluated:
     checks: Sequence[CheckResult] = ()
 
 
+@dataclass(frozen=True)
+class HeldFile:
+    """The rows of a file, as a frame, and in memory if they are few."""
+
+    frame: DataFrame
+    rows: GivenRows | None = None
+
+
 @dataclass
 class LocalEngine:
     """Evaluates projects over few rows, one after the other or from several threads, in one session."""
 
     spark: SparkSession
-    _held: dict[tuple[str, str | None, Table], DataFrame] = field(default_factory=dict)
+    _held: dict[tuple[str, str | None, Table], HeldFile] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def evaluate(
@@ -131,7 +141,7 @@ class LocalEngine:
             raise RunError(problem.within(project=bound.head.id) for problem in error.problems) from error
         return Evaluated(capture.outputs, capture.working, capture.checks)
 
-    def held(self, location: Location, table: Table) -> DataFrame:
+    def held(self, location: Location, table: Table) -> HeldFile:
         """Returns the rows of a file, which is read once."""
         key = (location.target, location.period, table)
         with self._lock:
@@ -139,13 +149,14 @@ class LocalEngine:
                 self._held[key] = self._read(location, table)
             return self._held[key]
 
-    def _read(self, location: Location, table: Table) -> DataFrame:
+    def _read(self, location: Location, table: Table) -> HeldFile:
         frame = read_all(self.spark, [location], table)
         rows = collected(frame.limit(_HELD_ROWS + 1))
         if len(rows) > _HELD_ROWS:
-            return frame
+            return HeldFile(frame)
         types = table.business_types | table.system_types | {POSITION: INTEGER}
-        return local_frame(self.spark, {name: types[name] for name in frame.columns}, rows)
+        columns = {name: types[name] for name in frame.columns}
+        return HeldFile(local_frame(self.spark, columns, rows), GivenRows(columns, rows))
 
 
 @dataclass

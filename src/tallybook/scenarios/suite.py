@@ -25,8 +25,10 @@ QUICK = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.constraintPropagation.enabled": "false",
 }
-"""Settings for a few rows, for which generating code takes longer than it saves."""
+"""Settings for a few rows, for which generating code, or inferring filters from conditions, takes longer than it
+saves."""
 _QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 """Java options for a short process: compile fast rather than well."""
 
