@@ -199,6 +199,7 @@ def start(folder: Path, cache: Path, options: str = "") -> subprocess.CompletedP
     )
 
 
+@pytest.mark.long
 def test_an_archive_that_java_rejects_only_costs_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     found = complete(archive())

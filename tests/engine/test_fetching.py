@@ -1,11 +1,14 @@
-"""Small joined tables are fetched: the same values, and only if no key has two rows."""
+"""Joins without a check: tables whose keys are known to be unique, and small tables that are fetched."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 from tests.kit.workspaces import Books
 
@@ -13,6 +16,7 @@ from tallybook.engine import fetching
 from tallybook.engine.collect import collected
 from tallybook.engine.fetching import fetch_unique
 from tallybook.rows.joins import KeyedTables
+from tallybook.storage import inputs
 
 ALL_TYPES = """
     SELECT * FROM VALUES
@@ -105,3 +109,65 @@ def test_a_bad_value_in_a_small_table_is_a_problem_of_the_operation(tmp_path: Pa
     problem = books.fails()
     assert (problem.type, problem.seq) == ("DataLoadError", 10)
     assert "gold" in problem.message
+
+
+class Tiers:
+    """The table that the books join, in Parquet files or as a Delta table, and too large to be fetched."""
+
+    def __init__(self, books: Books, format: str) -> None:
+        self.books, self.format = books, format
+        self.folder = books.root / "data" / "tiers"
+        books.edit(
+            "places.yaml",
+            'datasource_id: files, path: "{{table_name}}.csv"}}',
+            'datasource_id: stored, path: "{{table_name}}"}}',
+        )
+        (books.root / "stored.yaml").write_text(
+            f"datasource: {{id: stored, type: {format}, options: {{path_prefix: data}}}}\n", encoding="utf-8"
+        )
+
+    def write(self, *rows: tuple[str | None, str]) -> None:
+        """Writes each row to a file of its own."""
+        for number, (region, tier) in enumerate(rows):
+            table = pa.table({"region": pa.array([region], pa.string()), "tier": [tier]})
+            if self.format == "delta":
+                write_deltalake(self.folder, table, mode="append")
+            else:
+                self.folder.mkdir(exist_ok=True)
+                pq.write_table(table, self.folder / f"{number}.parquet")
+
+
+@pytest.fixture(params=["parquet", "delta"])
+def tiers(request: pytest.FixtureRequest, books: Books, monkeypatch: pytest.MonkeyPatch) -> Tiers:
+    monkeypatch.setattr(inputs, "_SMALL_BYTES", 0)
+    return Tiers(books, request.param)
+
+
+def test_unique_keys_of_files_need_no_check(tiers: Tiers, fetched: list[bool]) -> None:
+    tiers.write(("EMEA", "gold"), ("APAC", "silver"), (None, "none"), (None, "none"))
+    tiers.books.run()
+    assert fetched == [True]
+    assert [row[:3] for row in tiers.books.ledger()] == [
+        ("a", "gold", Decimal("9.00")),
+        ("b", "silver", Decimal("18.00")),
+    ]
+
+
+def test_keys_of_files_that_repeat_are_checked(tiers: Tiers, fetched: list[bool]) -> None:
+    tiers.write(("EMEA", "gold"), ("APAC", "silver"), ("AMER", "gold"), ("AMER", "gold"))
+    tiers.books.run()
+    assert fetched == [False]
+    tiers.write(("EMEA", "gold"), ("EMEA", "silver"))
+    problem = tiers.books.fails()
+    assert (problem.type, problem.seq) == ("JoinNotUnique", 10)
+    assert "EMEA" in problem.message
+
+
+def test_groups_by_the_keys_of_a_join_need_no_check(books: Books, fetched: list[bool]) -> None:
+    grouped = "aggregation: {group_by: [region], aggregations: [{column: tier, expression: MAX_AGG(tier)}]}"
+    books.edit("close.yaml", "dataset_id: tiers, on", f"dataset_id: tiers, {grouped}, on")
+    books.edit("data/tiers.csv", "EMEA,gold\n", "EMEA,gold\nEMEA,bronze\n")
+    books.open().activate("close")
+    books.run()
+    assert fetched == [True]
+    assert [row[1] for row in books.ledger()] == ["gold", "silver"]

@@ -120,6 +120,7 @@ def test_commands_use_it_until_it_is_stopped(cache: Path, tmp_path: Path, monkey
     assert not lives(started["pid"])
 
 
+@pytest.mark.long
 def test_a_session_in_use_is_stopped_only_on_demand(cache: Path) -> None:
     session, running = start_warm(SMALL, MINUTES)
     java = java_of(running)
@@ -144,6 +145,7 @@ def test_a_killed_server_leaves_nothing_behind(cache: Path) -> None:
     assert not session.description.exists()
 
 
+@pytest.mark.long
 def test_it_ends_when_nobody_uses_it(cache: Path) -> None:
     session, running = start_warm(SMALL, 0.05)  # type: ignore[arg-type]  # minutes may be a part of one
     use = lock(session.use_lock, shared=True, seconds=5)
@@ -197,6 +199,7 @@ def test_a_description_without_a_server_is_removed(cache: Path) -> None:
     assert WarmSession(session.folder).running() is None
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_the_command_and_not_the_session(cache: Path) -> None:
     session, running = start_warm(SMALL, MINUTES)
     long = client(100_000_000_000)

@@ -122,6 +122,7 @@ def as_text(rows):
     return sorted(tuple(map(str, row)) for row in rows)
 
 
+@pytest.mark.long
 def test_the_month_close_in_production(tmp_path, server, spark, monkeypatch):
     """The example on files, and in its environment prod, where PostgreSQL has its ledger and gets its audit trail: the
     same rows."""

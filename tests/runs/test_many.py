@@ -73,6 +73,7 @@ def repair_february(books: Books) -> None:
     (books.root / "data/sales/february.csv").rename(books.root / "data/sales/2026-02.csv")
 
 
+@pytest.mark.long
 def test_a_year_by_one_command(year: Books, tally: Tally) -> None:
     break_february(year)
     said = tally(year, "run", "--all", "--period", "2026-01..2026-03", "--json")

@@ -170,3 +170,13 @@ def test_modes_and_an_empty_result(active: Books) -> None:
         active.run(again=True)
     assert failed.value.problem.type == "WriteFailed" and failed.value.problem.seq == 80
     assert len(delta_rows(active.root / "more.delta")) == 4, "nothing is written if an output has no location"
+
+
+def test_rows_have_ids_and_times_although_no_output_writes_them(active: Books) -> None:
+    active.edit("close.yaml", "exclude_columns: [_labels]", "columns: [id, total]")
+    active.edit("close.yaml", "columns: [id, tier, net, _period]", "columns: [id, tier, net]")
+    active.open().activate("close")
+    working = active.run().frame
+    assert working.count() == 5
+    assert working.select("_row_id").distinct().count() == 5
+    assert working.filter("_created_at IS NULL OR _updated_at IS NULL OR _operation_seq IS NULL").count() == 0

@@ -33,7 +33,7 @@ A_JOB = pytest.mark.fault("SIGKILL of the command in the middle of a Spark job",
     ("sent", "code", "status"),
     [
         (signal.SIGINT, 130, "cancelled"),
-        (signal.SIGTERM, 143, "cancelled"),
+        pytest.param(signal.SIGTERM, 143, "cancelled", marks=pytest.mark.long),
         pytest.param(signal.SIGKILL, -signal.SIGKILL, "failed", marks=[pytest.mark.long, A_JOB]),
     ],
 )
