@@ -21,7 +21,7 @@ from tallybook.engine.plan import Calculation, Optimisations
 from tallybook.engine.tables import Tables
 
 NONE = Optimisations(
-    evaluate_constants=False, fuse_updates=False, keep_rows=False, reuse_joins=False, fetch_tables=False
+    evaluate_constants=False, fuse_updates=False, keep_rows=False, reuse_joins=False, prepare_joins=False
 )
 MOMENT = datetime(2026, 2, 1, tzinfo=UTC)
 REGIONS = ("EMEA", "APAC", "🙂", "", None)

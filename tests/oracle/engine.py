@@ -48,8 +48,10 @@ WITHOUT = (
     replace(ON, fuse_updates=False),
     replace(ON, keep_rows=False),
     replace(ON, reuse_joins=False),
-    replace(ON, fetch_tables=False),
-    Optimisations(evaluate_constants=False, fuse_updates=False, keep_rows=False, reuse_joins=False, fetch_tables=False),
+    replace(ON, prepare_joins=False),
+    Optimisations(
+        evaluate_constants=False, fuse_updates=False, keep_rows=False, reuse_joins=False, prepare_joins=False
+    ),
 )
 """Each optimisation switched off, and all of them."""
 
@@ -93,7 +95,7 @@ def computed(case: Case, spark: SparkSession, optimisations: Optimisations = ON)
     sink = _Collecting()
     try:
         calculation = replace(Calculation.of(bound, context), optimisations=optimisations)
-        tables = _KnownTables(frames, context, case) if optimisations.fetch_tables else FrameTables(frames, context)
+        tables = _KnownTables(frames, context, case) if optimisations.prepare_joins else FrameTables(frames, context)
         execute(spark, calculation, tables, sink)
     except _FailedError as failed:
         return Opinion({}, failure=_failure(failed.error))

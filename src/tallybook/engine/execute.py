@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -28,12 +28,12 @@ from tallybook.engine.events import (
     Warned,
 )
 from tallybook.engine.failures import explained
-from tallybook.engine.fetching import fetch_small_tables
 from tallybook.engine.interrupt import interruptible
 from tallybook.engine.keeper import Keeper, keeper_of
 from tallybook.engine.keeping import Keep
 from tallybook.engine.pipeline import Pipeline, Working
 from tallybook.engine.plan import Calculation
+from tallybook.engine.preparing import preparing_joins
 from tallybook.engine.tables import Tables
 from tallybook.errors import Problem, ProblemError, RunError, fail
 from tallybook.model.run import CheckResult, OutputResult
@@ -57,8 +57,8 @@ class Sink:
     """True if checks are computed."""
     warns_of_empty_input: ClassVar[bool] = False
     """True if an input without rows is worth a warning, and a job that looks for one."""
-    fetches_tables: ClassVar[bool] = True
-    """True if small joined tables may be fetched, which takes jobs, before anything is published."""
+    prepares_joins: ClassVar[bool] = True
+    """True if joins may be prepared, which can take jobs, before anything is published."""
     stops_at_failed_check: bool = True
     """True if a check that fails and must not ends the execution."""
 
@@ -108,7 +108,7 @@ def working_rows(
 
 @dataclass
 class _WorkingRows(Sink):
-    fetches_tables: ClassVar[bool] = False
+    prepares_joins: ClassVar[bool] = False
     needs_working: bool = True
     needs_checks: bool = True
     rows: DataFrame | None = None
@@ -149,10 +149,10 @@ class _Execution:
         self._notify(Finished())
 
     def _steps(self, steps: Sequence[Step]) -> Working:
-        working = self.pipeline.first()
+        prepares = self.sink.prepares_joins and self.pipeline.calculation.optimisations.prepare_joins
+        with preparing_joins(self.pipeline) if prepares else nullcontext():
+            working = self.pipeline.first()
         self._check_input()
-        if self.sink.fetches_tables and self.pipeline.calculation.optimisations.fetch_tables:
-            fetch_small_tables(self.pipeline)
         keeps = self.pipeline.calculation.keeps(self.pipeline.tables.is_small, needs_working=self.sink.needs_working)
         wanted = self.pipeline.calculation.last.columns if self.sink.needs_working else ()
         live = live_columns(steps, wanted, all_active=working[0].segment.all_active)

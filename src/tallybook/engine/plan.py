@@ -78,8 +78,9 @@ class Optimisations:
     """Compute rows once that are dear and used more than once."""
     reuse_joins: bool = True
     """Join a lookup once as long as its keys stay the same, and compute small joined tables once."""
-    fetch_tables: bool = True
-    """Fetch small joined tables before the first step, and join those with unique keys without a check."""
+    prepare_joins: bool = True
+    """Find out before the first step which joined tables have unique keys, join those without a check, and fetch small
+    tables."""
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def rows_without_period(spark: SparkSession, locations: Sequence[Location], tabl
     return sum(
         _count_blank(scan, field)
         for location in locations
-        if not _are_never_blank(location, field.physical)
+        if _may_be_blank(location, field.physical)
         for scan in format_of(location).scan(spark, location, [field], 0)
         if field.physical in scan.types
     )
@@ -94,11 +94,14 @@ def _count_blank(scan: Scan, field: Field) -> int:
     return scan.frame.select(period).where(period.isNull() | period.rlike(r"^\s*$")).count()
 
 
-def _are_never_blank(location: Location, column: str) -> bool:
+def _may_be_blank(location: Location, column: str) -> bool:
+    format = format_of(location)
     try:
-        return are_never_blank(format_of(location).parquet_files(location), column)
+        known = format.column_names(location)
+        is_absent = known is not None and column not in known
+        return not is_absent and not are_never_blank(format.parquet_files(location), column)
     except (pa.ArrowException, OSError, ProblemError):
-        return False
+        return True
 
 
 def have_unique_keys(locations: Sequence[Location], table: Table, keys: Sequence[str], periods: Sequence[str]) -> bool:

@@ -166,6 +166,11 @@ class Format:
         location."""
         return None
 
+    def column_names(self, location: Location) -> frozenset[str] | None:
+        """Returns the columns that the rows of a location can have, with those in folder names; None if only Spark can
+        find that out."""
+        return None
+
     def parquet_files(self, location: Location) -> Sequence[str]:
         """Returns the Parquet files on this machine that have the rows of a location, and no others; none if the rows
         are elsewhere. Something can then be found out about the rows without Spark."""

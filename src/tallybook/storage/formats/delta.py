@@ -77,6 +77,10 @@ class Delta(Format):
     def areas_read(self, location: Location) -> Iterable[Area]:
         return [area(location.target)]
 
+    def column_names(self, location: Location) -> frozenset[str] | None:
+        table = open_table(location) if location.local_path is not None else None
+        return None if table is None else frozenset(field.name for field in table.schema().fields)
+
     def parquet_files(self, location: Location) -> Sequence[str]:
         table = open_table(location) if location.local_path is not None else None
         return () if table is None else [file.absolute(location) for file in table_files(location, table)]

@@ -10,11 +10,12 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from tallybook.model.location import Location
-from tallybook.storage.folders import local_files
+from tallybook.storage.folders import folder_values, local_files, own_folder_values
 from tallybook.storage.formats.base import register
 from tallybook.storage.formats.column_reading import FileReading
 from tallybook.storage.formats.columnar import ColumnarFiles, OpenedFiles
 from tallybook.storage.formats.parquet_footer import SIGNATURE, parquet_reading
+from tallybook.storage.formats.parquet_rows import names_in_footer
 from tallybook.storage.formats.plain_files import Options
 from tallybook.storage.partitions import files_in_partitions
 from tallybook.storage.scan import ORIGIN, positioned
@@ -56,6 +57,11 @@ class Parquet(ColumnarFiles):
             staged_file(str(folder), str(file), file.stat().st_size, rows) for file, rows in rows_of if rows
         )
         return counted or super().staged_files(spark, frame, location, path)
+
+    def column_names(self, location: Location) -> frozenset[str] | None:
+        files = self.parquet_files(location)
+        in_folders = [own_folder_values(location), *(folder_values(location, file) for file in files)]
+        return frozenset().union(*in_folders, *map(names_in_footer, files)) if files else None
 
     def parquet_files(self, location: Location) -> Sequence[str]:
         return list(map(str, local_files(location) or ()))

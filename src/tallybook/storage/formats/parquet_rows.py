@@ -18,6 +18,11 @@ _MOST_BYTES = 64 * 2**20
 """The most rows, and bytes of keys, that this process reads. Spark looks through more of them faster."""
 
 
+def names_in_footer(file: str) -> frozenset[str]:
+    """Returns the columns of a file."""
+    return frozenset(pq.read_schema(file).names)
+
+
 def are_never_blank(files: Sequence[str], column: str) -> bool:
     """True if the statistics of all files show that every value of a text column begins with a visible character."""
     return bool(files) and all(_is_never_blank(pq.read_metadata(file), column) for file in files)

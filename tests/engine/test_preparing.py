@@ -12,9 +12,9 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 from tests.kit.workspaces import Books
 
-from tallybook.engine import fetching
+from tallybook.engine import preparing
 from tallybook.engine.collect import collected
-from tallybook.engine.fetching import fetch_unique
+from tallybook.engine.preparing import fetch_unique
 from tallybook.rows.joins import KeyedTables
 from tallybook.storage import inputs
 
@@ -50,7 +50,7 @@ def test_every_value_stays_the_same(spark: SparkSession) -> None:
     ids=["unique together", "twice", "twice without a match", "text is exact", "too many"],
 )
 def test_unique_keys(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, rows: str, is_fetched: bool) -> None:
-    monkeypatch.setattr(fetching, "_MOST_ROWS", 3)
+    monkeypatch.setattr(preparing, "_MOST_ROWS", 3)
     frame = spark.sql(f"SELECT * FROM VALUES {rows} AS t(k, n)")
     assert (fetch_unique(frame, ["k", "n"]) is not None) == is_fetched
 

@@ -1,13 +1,13 @@
-"""Fetches the small tables that steps join, before the first step.
+"""Prepares the joins of steps: finds out which tables have unique keys, and fetches small tables.
 
-A join to rows that the driver has needs no job of its own, and if their keys are unique, no check for a second match.
+A join to rows that the driver has needs no job of its own, and one to unique keys no check for a second match.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -24,19 +24,21 @@ _AT_ONCE = 4
 """Fetching a small table is mostly planning, which one thread does."""
 
 
-def fetch_small_tables(pipeline: Pipeline) -> None:
-    """Fetches the small joined tables of all steps. What cannot be fetched is joined as any other table, and a failure
-    is then reported by the step that it concerns."""
+@contextmanager
+def preparing_joins(pipeline: Pipeline) -> Iterator[None]:
+    """Prepares the joins of all steps while the block runs. A table that cannot be prepared is joined with a check, and
+    what is wrong with it is then reported by the step that it concerns."""
     build = pipeline.build
 
     def prepare(step: Step) -> None:
         with suppress(ProblemError, *SPARK_ERRORS):
             step.prepare_tables(build, pipeline.tables, fetch_unique)
 
-    joining = [step for step in pipeline.calculation.steps if step.unique_tables]
-    if joining:
-        with ThreadPoolExecutor(_AT_ONCE, "fetch") as pool:
-            list(pool.map(prepare, joining))
+    with ThreadPoolExecutor(_AT_ONCE, "prepare") as pool:
+        prepared = [pool.submit(prepare, step) for step in pipeline.calculation.steps if step.unique_tables]
+        yield
+        for one in prepared:
+            one.result()
 
 
 def fetch_unique(frame: DataFrame, keys: Sequence[str]) -> DataFrame | None:
