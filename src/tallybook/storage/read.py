@@ -28,7 +28,7 @@ from tallybook.storage.folders import own_folder_values
 from tallybook.storage.formats import format_of
 from tallybook.storage.formats.column_reading import UnreadableType
 from tallybook.storage.notation import ISO
-from tallybook.storage.scan import ALL, Field, Part, Scan, fields_of, quoted
+from tallybook.storage.scan import ALL, ORIGIN, Field, Part, Scan, fields_of, quoted
 from tallybook.storage.types import bound_of_validity, from_text, is_timestamp, widens
 
 _EXPANDED_BY_HADOOP = re.compile(r"\$\{(env\.[^ $}]*|[^ $}:]+)\}")
@@ -121,7 +121,9 @@ def _typed(scan: Scan, location: Location, table: Table, numbered: bool) -> Data
             return scan.source
         return sql.select(scan.source, values)
     columns = (checked(field, scan, location, table).alias(field.name) for field in fields)
-    return scan.frame.select(*columns, *position, *(F.expr(value).alias(name) for name, value in period.items()))
+    origin = {*ORIGIN, POSITION} - position.keys()  # Spark reads the origin of each row even if nothing uses it
+    frame = sql.select(scan.source, {name: value for name, value in scan.values.items() if name not in origin})
+    return frame.select(*columns, *position, *(F.expr(value).alias(name) for name, value in period.items()))
 
 
 def _rendered_period(scan: Scan, fields: Sequence[Field], location: Location, table: Table) -> dict[str, str]:
