@@ -15,6 +15,9 @@ from tests.kit.workspaces import Books
 from tallybook.engine import preparing
 from tallybook.engine.collect import collected
 from tallybook.engine.preparing import fetch_unique
+from tallybook.model.dataset import Table
+from tallybook.model.datasource import FileOptions, FileSource
+from tallybook.model.location import Location
 from tallybook.rows.joins import KeyedTables
 from tallybook.storage import inputs
 
@@ -171,3 +174,21 @@ def test_groups_by_the_keys_of_a_join_need_no_check(books: Books, fetched: list[
     books.run()
     assert fetched == [True]
     assert [row[1] for row in books.ledger()] == ["gold", "silver"]
+
+
+def test_system_columns_of_a_joined_table_are_filled_in(books: Books) -> None:
+    books.edit("close.yaml", "expression: t.tier", "expression: 'CONCAT(t._period, \"/\", t._source_dataset, t._labels)'")
+    (books.root / "data/tiers.csv").write_text("region,tier,_period,_source_dataset_id\nEMEA,x,,y\nAPAC,x,2025-12,y\n")
+    books.open().activate("close")
+    books.run()
+    assert [row[1] for row in books.ledger()] == ["2026-01/tiers", "2025-12/tiers"]
+
+
+def test_nothing_is_known_of_system_columns(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": ["a", "b"], "_labels": ["x", None], "_source_table": ["s", "t"]}), tmp_path / "t.parquet")
+    source = FileSource(id="s", type="parquet", options=FileOptions(path_prefix=str(tmp_path)))
+    table = Table.model_validate({"name": "t", "columns": [{"name": "k", "type": "string"}]}, strict=False)
+    locations = [Location(source, str(tmp_path / "t.parquet"))]
+    assert inputs.have_unique_keys(locations, table, ["k"], [])
+    for name in ("_labels", "_source_table", "_row_id"):
+        assert not inputs.have_unique_keys(locations, table, [name], [])

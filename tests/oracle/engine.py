@@ -116,6 +116,8 @@ class _KnownTables(FrameTables):
         return len(source.table.columns) % 2 == 0
 
     def has_unique_keys(self, source: SourceTable, columns: Sequence[str]) -> bool:
+        if not source.table.business_types.keys() >= set(columns):
+            return False
         rows = self.case.tables[source.dataset.id, source.table.name].rows
         keys = [tuple(row.get(column) for column in columns) for row in rows]
         matching = [key for key in keys if None not in key]

@@ -75,7 +75,7 @@ class LocalTables:
         given = self.given.get(_key(source))
         if isinstance(given, Location):
             given = self.engine.held(given, source.table).rows
-        if given is None or not given.columns.keys() >= set(columns):
+        if given is None or not given.columns.keys() & source.table.business_types.keys() >= set(columns):
             return False
         rows = [dict(zip(given.columns, row, strict=True)) for row in given.rows]
         keys = [

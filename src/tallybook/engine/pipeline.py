@@ -15,6 +15,7 @@ from tallybook.expressions.compile import Compiler
 from tallybook.model.columns import (
     DELETED,
     INTEGER,
+    PERIOD,
     RESERVED,
     ROW_ID,
     SYSTEM_COLUMNS,
@@ -140,7 +141,8 @@ def other_rows(
     """Returns the rows of a joined, looked-up or appended table that are not deleted; with position and id if they are
     numbered. System columns are made only if they are among those `used`; None stands for all."""
     frame = _current(source, tables, context)
-    if used is not None and POSITION not in frame.columns and RESERVED.intersection(used) <= set(frame.columns):
+    as_read = {*VALIDITY_COLUMNS, *({PERIOD} if source.table.temporal_mode == "period" else ())}
+    if used is not None and POSITION not in frame.columns and RESERVED.intersection(used) <= as_read:
         return frame.filter(f"NOT coalesce({DELETED}, false)") if DELETED in frame.columns else frame
     business = source.table.business_types
     values = column_values(business) | _system(frame, source, context, ids)

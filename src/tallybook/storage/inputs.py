@@ -106,9 +106,11 @@ def _may_be_blank(location: Location, column: str) -> bool:
 
 def have_unique_keys(locations: Sequence[Location], table: Table, keys: Sequence[str], periods: Sequence[str]) -> bool:
     """True if it is known without Spark that no two rows of the periods have the same values in these columns. Rows
-    with a NULL among them may repeat."""
-    physical = {field.name: field.physical for field in fields_of(table)}
-    within = (physical[PERIOD], periods) if table.temporal_mode == "period" else None
+    with a NULL among them may repeat. Nothing is known of system columns, which a run may fill in or replace."""
+    physical = {column.name: column.physical for column in table.columns}
+    if not physical.keys() >= set(keys):
+        return False
+    within = (table.period_column, periods) if table.temporal_mode == "period" else None
     try:
         files = [format_of(location).parquet_files(location) for location in locations]
         return all(files) and are_unique([*chain.from_iterable(files)], [physical[key] for key in keys], within)
