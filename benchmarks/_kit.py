@@ -35,7 +35,7 @@ ENGINE, SPARK, DUCKDB, POLARS = "engine", "spark", "duckdb", "polars"
 CORES = 2
 JOB_GROUP = "spark.jobGroup.id"
 FIRST_WARMUPS = 5
-"""Turns of the first case that do not count; later cases have one."""
+"""Turns of the first case that do not count, two if they are long; later cases have one."""
 SHORT_SECONDS, LONG_SECONDS = 1.0, 3.0
 """A turn below the first is mostly planning and varies more, so a short case has twice the rounds. A case with turns
 above the second has at most two."""
@@ -105,6 +105,8 @@ class Suite:
                     turn[name] = timed(way.run)
             if number == 0:
                 check_same_rows({name: way.outputs for name, way in ways.items()})
+            elif max(turn.values()) > LONG_SECONDS:
+                break
         for number in range(self._rounds(max(turn.values()))):
             seconds.append({name: timed(ways[name].run) for name in turns(list(ways), number)})
         result = summary(case, list(ways), seconds, jobs)

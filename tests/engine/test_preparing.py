@@ -177,15 +177,18 @@ def test_groups_by_the_keys_of_a_join_need_no_check(books: Books, fetched: list[
 
 
 def test_system_columns_of_a_joined_table_are_filled_in(books: Books) -> None:
-    books.edit("close.yaml", "expression: t.tier", "expression: 'CONCAT(t._period, \"/\", t._source_dataset, t._labels)'")
-    (books.root / "data/tiers.csv").write_text("region,tier,_period,_source_dataset_id\nEMEA,x,,y\nAPAC,x,2025-12,y\n")
+    selector = '\'_period = PERIOD() AND _source_dataset = "tiers" AND _labels = ""\''
+    books.edit("close.yaml", "dataset_id: tiers, on", f"dataset_id: tiers, selector: {selector}, on")
+    rows = "EMEA,gold,,other\nAPAC,silver,2025-12,other\n"
+    (books.root / "data/tiers.csv").write_text(f"region,tier,_period,_source_dataset_id\n{rows}")
     books.open().activate("close")
     books.run()
-    assert [row[1] for row in books.ledger()] == ["2026-01/tiers", "2025-12/tiers"]
+    assert [row[1] for row in books.ledger()] == ["gold", None]
 
 
 def test_nothing_is_known_of_system_columns(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"k": ["a", "b"], "_labels": ["x", None], "_source_table": ["s", "t"]}), tmp_path / "t.parquet")
+    rows = pa.table({"k": ["a", "b"], "_labels": ["x", None], "_source_table": ["s", "t"]})
+    pq.write_table(rows, tmp_path / "t.parquet")
     source = FileSource(id="s", type="parquet", options=FileOptions(path_prefix=str(tmp_path)))
     table = Table.model_validate({"name": "t", "columns": [{"name": "k", "type": "string"}]}, strict=False)
     locations = [Location(source, str(tmp_path / "t.parquet"))]
