@@ -168,12 +168,16 @@ def _one_column(name: str, old: Json, new: Json) -> Iterator[_ColumnChange]:
 def _renamed(old: Sequence[Json], new: Sequence[Json]) -> dict[str, str]:
     """Returns old name → new name for columns that look renamed: same type, and same position or physical name."""
     kept = {column["name"] for column in old} & {column["name"] for column in new}
+    gone, added = (
+        [(position, column) for position, column in enumerate(columns) if column["name"] not in kept]
+        for columns in (old, new)
+    )
     renamed: dict[str, str] = {}
-    for at, column in enumerate(old):
-        for position, candidate in enumerate(new):
-            free = candidate["name"] not in kept and candidate["name"] not in renamed.values()
-            same_place = at == position or _physical(column) == _physical(candidate)
-            if column["name"] not in kept and free and same_place and _type(column) == _type(candidate):
+    for before, column in gone:
+        for after, candidate in added:
+            same_place = before == after or _physical(column) == _physical(candidate)
+            free = candidate["name"] not in renamed.values()
+            if same_place and free and _type(column) == _type(candidate):
                 renamed[column["name"]] = candidate["name"]
                 break
     return renamed
