@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -34,7 +34,10 @@ def files(folder: Path, *tables: dict[str, object]) -> list[str]:
         ([Decimal("1.10"), Decimal("1.20")], True),
         ([Decimal("1.10"), Decimal("1.1")], False),
         ([], False),
-        ([date(2026, 1, 1), date(2026, 1, 2)], False),
+        ([date(2026, 1, 1), date(2026, 1, 2)], True),
+        ([date(2026, 1, 1), None, date(2026, 1, 1)], False),
+        ([date(1582, 10, 14), date(2026, 1, 2)], False),
+        ([datetime(2026, 1, 1), datetime(2026, 1, 2)], False),
         ([1.5, 2.5], False),
         ([[1], [2]], False),
     ],

@@ -1,7 +1,4 @@
-"""Evaluates projects over few rows that this process has in memory, for scenarios.
-
-Spark evaluates filters and projections of such local frames while it plans, without a job. That makes small tests fast.
-"""
+"""Evaluates projects over few rows that this process has in memory, for scenarios."""
 
 from __future__ import annotations
 
@@ -68,7 +65,7 @@ class LocalTables:
         return self.within[source]
 
     def is_small(self, source: SourceTable) -> bool:
-        """False: Spark evaluates a local frame while planning, so it needs no other treatment, and none is kept."""
+        """False: the rows are in memory already, so there is nothing to fetch."""
         return False
 
     def has_unique_keys(self, source: SourceTable, columns: Sequence[str]) -> bool:

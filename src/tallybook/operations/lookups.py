@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tallybook.expressions.check import Checker, Typed, tables_read
 from tallybook.expressions.tree import Call, ColumnName
 from tallybook.model.columns import DELETED, UPDATED_AT
-from tallybook.operations.base import BuildContext, Step
+from tallybook.operations.base import BuildContext, KnownTables, Step
 from tallybook.operations.schema import LookupTable, WorkingSchema
 from tallybook.operations.sources import JoinedTable, SourceRows
 from tallybook.operations.totals import Totals, compute_totals, join_totals
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from tallybook.expressions.compile import Compiler
-    from tallybook.operations.base import KnownTables
     from tallybook.rows.joins import Fetch, Join
     from tallybook.rows.working import Rows
 
@@ -92,9 +91,11 @@ def prepare_tables(step: Step, build: BuildContext, known: KnownTables, fetch: F
 
 
 def _has_unique_keys(rows: SourceRows, columns: Sequence[str] | None, known: KnownTables) -> bool:
-    if columns is None or rows.has_group_of(columns):
-        return columns is not None
-    return rows.grouping is None and known.has_unique_keys(rows.table, columns)
+    if columns is None:
+        return False
+    if rows.grouping is not None:
+        return {key.column for key in rows.grouping.keys} <= set(columns)
+    return known.has_unique_keys(rows.table, columns)
 
 
 def _join_of(step: Step, table: JoinedTable, build: BuildContext) -> Join:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -81,10 +81,6 @@ class SourceRows:
         """The columns of the table that the values of one of its columns are computed from."""
         result = self.grouping.results.get(column) if self.grouping else None
         return frozenset({column} if result is None else {read.column for read in columns_read(result)})
-
-    def has_group_of(self, columns: Collection[str]) -> bool:
-        """True if each row is a group, and these columns have the whole key of it: no two rows are the same there."""
-        return self.grouping is not None and {key.column for key in self.grouping.keys} <= set(columns)
 
     def scope_table(self, alias: str) -> ScopeTable:
         """Returns the rows as expressions of an operation that joins them see them."""

@@ -139,12 +139,14 @@ class KeyedTables:
     def fetch(self, table: object, join: Join, load: Callable[[], DataFrame], compiler: Compiler, fetch: Fetch) -> bool:
         """Fetches the rows of a table, unless the condition of the join is more than equalities. Returns True if they
         are fetched."""
-        if join.rest or not join.equalities or self._find(table, join) is not None:
-            return not join.rest and bool(join.equalities)
-        rows = fetch(_keys_and_columns(load(), join, compiler), _their_keys(join))
-        if rows is not None:
+        if join.rest or not join.equalities:
+            return False
+        if self._find(table, join) is None:
+            rows = fetch(_keys_and_columns(load(), join, compiler), _their_keys(join))
+            if rows is None:
+                return False
             self._add(table, join, KeyedRows(rows, is_unique=True))
-        return rows is not None
+        return True
 
     def _find(self, table: object, join: Join) -> KeyedRows | None:
         wanted = (table, join.of_table)

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tallybook.storage.formats.column_reading import GREGORIAN_DAY
+
 _MOST_ROWS = 5_000_000
 _MOST_BYTES = 64 * 2**20
 """The most rows, and bytes of keys, that this process reads. Spark looks through more of them faster."""
@@ -49,9 +51,11 @@ def are_unique(files: Sequence[str], keys: Sequence[str], within: tuple[str, Seq
         return False
     read = [_read(file, footer, keys, within) for file, footer in zip(files, footers, strict=True)]
     types = read[0].schema.types
-    if any(table.schema.types != types for table in read) or not all(map(_is_exact, types)):
+    if any(table.schema.types != types for table in read):
         return False
     rows = pa.concat_tables(read).drop_null()
+    if not all(map(_are_exact, rows.columns)):
+        return False
     if len(keys) == 1 and pa.types.is_integer(types[0]):  # several times faster than groups
         values = np.sort(rows.column(0).to_numpy())
         return not (values[1:] == values[:-1]).any()
@@ -89,7 +93,12 @@ def _read(
     return rows.filter(counting).select(list(keys))
 
 
-def _is_exact(type: pa.DataType) -> bool:
-    """True if two values of a type that differ are different values for Spark, too. Old dates and times may not be."""
+def _are_exact(values: pa.ChunkedArray) -> bool:
+    """True if two values that differ are different values for Spark, too. Days before 1582-10-15 may not be: Spark
+    converts those that are written in the Julian calendar."""
+    type = values.type
+    if pa.types.is_date32(type):
+        first = pc.min(values.cast(pa.int32())).as_py()
+        return first is None or first >= GREGORIAN_DAY
     is_text = pa.types.is_string(type) or pa.types.is_large_string(type)
     return bool(is_text or pa.types.is_integer(type) or pa.types.is_decimal(type))
