@@ -132,7 +132,8 @@ class AggregateStep(Step):
 
         assert rows is not None, "an aggregate reads working rows"
         keys = [key.column for key in self.grouping.keys]
-        selected = filtered(rows, self, build).frame
-        summary = grouped(selected, self.grouping, self.after.columns, rows.compiler(build.compiler))
+        selected = filtered(rows, self, build)
+        summary = grouped(selected.frame, self.grouping, self.after.columns, rows.compiler(build.compiler))
         segment = self.added_segment(build.input, build.evaluator)
-        return group_rows(segment, summary, {ROW_ID: build.ids.of_groups(self.seq, keys)}, keys, build.live[self.seq])
+        ids = {ROW_ID: build.ids.of_groups(self.seq, keys)}
+        return group_rows(segment, summary, ids, keys, build.live[self.seq], selected.parts)

@@ -42,7 +42,7 @@ from tallybook.operations.assignments import (
 )
 from tallybook.operations.base import BuildContext, Operation, Step
 from tallybook.operations.binding import Binding
-from tallybook.operations.lookups import assign_columns, filtered, lookups_of, mark_deleted
+from tallybook.operations.lookups import assign_columns, filtered, lookups_of, no_values
 from tallybook.operations.schema import SourceTable
 from tallybook.operations.source_time import bind_validity
 from tallybook.operations.sources import JoinedTable, Source, bind_joined_source
@@ -257,7 +257,7 @@ class AllocateStep(Step):
         return dict.fromkeys(self.row_expressions, bare) | selecting.per_expression | self.source_checks | values
 
     def change(self, rows: Rows, build: BuildContext) -> Rows:
-        return assign_columns(rows, self, lookups_of(self), mark_deleted, build)
+        return assign_columns(rows, self, lookups_of(self), no_values, build)
 
     def added_segment(self, input: SourceTable, evaluator: Evaluator) -> Segment:
         new = new_segment(self.seq, input.dataset.id, input.table.name, evaluator.timestamp)
@@ -279,7 +279,8 @@ class AllocateStep(Step):
             new = new.union(frame.select(*reversal, POOL, F.lit(0).alias(RANK)))
         keys = [POOL, RANK]
         segment = self.added_segment(build.input, build.evaluator)
-        return group_rows(segment, new, {ROW_ID: build.ids.of_groups(self.seq, keys)}, keys, build.live[self.seq])
+        ids = {ROW_ID: build.ids.of_groups(self.seq, keys)}
+        return group_rows(segment, new, ids, keys, build.live[self.seq], chosen.parts)
 
     def _shares(self, frame: DataFrame, chosen: Rows, compiler: Compiler, build: BuildContext) -> DataFrame:
         from pyspark.sql import functions as F

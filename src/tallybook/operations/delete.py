@@ -12,7 +12,7 @@ from tallybook.model.base import Entity
 from tallybook.model.columns import DELETED, UPDATED_AT
 from tallybook.operations.base import BuildContext, Operation, Step
 from tallybook.operations.binding import Binding
-from tallybook.operations.lookups import assign_columns, lookups_of, mark_deleted
+from tallybook.operations.lookups import assign_columns, lookups_of, no_values
 
 if TYPE_CHECKING:
     from tallybook.rows.working import Rows
@@ -57,4 +57,4 @@ class DeleteStep(Step):
         return {DELETED: None, UPDATED_AT: None}
 
     def change(self, rows: Rows, build: BuildContext) -> Rows:
-        return assign_columns(rows, self, lookups_of(self), mark_deleted, build)
+        return assign_columns(rows, self, lookups_of(self), no_values, build)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tallybook.expressions.check import Checker, Typed, tables_read
+from tallybook.expressions.check import Checker, Typed, columns_read, tables_read
 from tallybook.expressions.tree import Call, ColumnName
 from tallybook.model.columns import DELETED, UPDATED_AT
 from tallybook.operations.base import BuildContext, KnownTables, Step
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 Values = Callable[["Compiler"], Mapping[str, "Column"]]
 """Makes the new values of columns, with a compiler that reads the rows."""
+
+
+def no_values(_compiler: Compiler) -> Mapping[str, Column]:
+    """For steps that set nothing but system columns."""
+    return {}
 
 
 def lookup_condition(lookup: LookupTable, schema: WorkingSchema) -> Typed:
@@ -133,7 +138,10 @@ def assign_columns(rows: Rows, step: Step, tables: Sequence[JoinedTable], values
     if build.totals:
         joined = join_totals(joined.settled(), build.totals, compiler)
         compiler = replace(compiler, totals={over: name for one in build.totals for over, name in one.values.items()})
-    assigned = joined.assigned(stamp | dict(values(compiler)), chosen, after)
+    new = stamp | dict(values(compiler))
+    if step.deletes_rows:
+        new[DELETED] = rows.deleted_or(None if step.selector is None else compiler.column(step.selector))
+    assigned = joined.assigned(new, chosen, after, _reads(step, rows))
     if tables or build.totals:
         assigned = assigned.narrowed(after.varying, assigned.joined)
     return assigned.without_joined(_stale_lookups(step))
@@ -145,11 +153,18 @@ def _stale_lookups(step: Step) -> set[str]:
     return {alias for alias, lookup in lookups if any(own in step.writes for own, _theirs in lookup.pairs)}
 
 
-def mark_deleted(_compiler: Compiler) -> dict[str, Column]:
-    """The value that marks a row as deleted."""
-    from pyspark.sql import functions as F
+def _reads(step: Step, rows: Rows) -> dict[str, list[str]]:
+    """The working columns that are read for each column that a step sets, as often as they are read."""
+    active = [] if rows.segment.all_active else [DELETED]
+    selector = [] if step.selector is None else _working_columns(step.selector)
+    values = {
+        name: [] if path is None else _working_columns(step.expressions[path]) for name, path in step.writes.items()
+    }
+    return {name: [*([] if name == DELETED else active), *selector, *read] for name, read in values.items()}
 
-    return {DELETED: F.lit(True)}
+
+def _working_columns(typed: Typed) -> list[str]:
+    return [column.column for column in columns_read(typed) if column.table is None]
 
 
 def totals_of(rows: Rows, step: Step, build: BuildContext) -> tuple[Totals, ...]:

@@ -28,6 +28,11 @@ from tallybook.rows.system import null
 
 NUMBER = sql.internal("number")
 """A helper column with any whole number, which differs from row to row."""
+_MOST_PARTS = 30
+"""The most columns that an expression may read once Spark has written out every column that it reads.
+
+Spark moves filters below projections, and then writes the expression of a column in place of the column. Ten updates
+that read the column they set three times each would be a filter of 59,049 columns, which takes Spark minutes."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +42,12 @@ class _Choice:
     old: Column
     cases: tuple[tuple[Column | None, Column], ...] = ()
     """The newest first. A condition of None is always true."""
+    parts: int = 1
+    """The columns that it reads; see `Rows.parts`."""
 
-    def preceded_by(self, condition: Column | None, value: Column) -> _Choice:
-        return _Choice(self.old, ((condition, value), *(() if condition is None else self.cases)))
+    def preceded_by(self, condition: Column | None, value: Column, parts: int) -> _Choice:
+        cases = () if condition is None else self.cases
+        return _Choice(self.old, ((condition, value), *cases), self.parts + parts)
 
     @property
     def column(self) -> Column:
@@ -63,6 +71,8 @@ class Rows:
     """The assignments that are not in the frame yet."""
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The lookups that are joined already, by alias, with their columns in the frame."""
+    parts: Mapping[str, int] = field(default_factory=dict)
+    """How many columns Spark would read in place of a column, if that is more than one."""
 
     def compiler(self, compiler: Compiler) -> Compiler:
         """Returns a compiler whose expressions read these rows."""
@@ -93,20 +103,48 @@ class Rows:
         """The rows with every assignment in the frame."""
         if not self.waiting:
             return self
-        frame = self.frame.withColumns({name: choice.column for name, choice in self.waiting.items()})
-        return replace(self, frame=frame, waiting={})
+        large = {name for name, choice in self.waiting.items() if choice.parts > _MOST_PARTS}
+        values = {
+            name: _never_moved(choice.column) if name in large else choice.column
+            for name, choice in self.waiting.items()
+        }
+        counted = {name: 1 if name in large else choice.parts for name, choice in self.waiting.items()}
+        return replace(self, frame=self.frame.withColumns(values), waiting={}, parts={**self.parts, **counted})
 
-    def assigned(self, values: Mapping[str, Column], chosen: Column | None, after: Segment) -> Rows:
-        """The rows with new values in the chosen ones. `after` is the segment that they become.
+    def assigned(
+        self,
+        values: Mapping[str, Column],
+        chosen: Column | None,
+        after: Segment,
+        reads: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> Rows:
+        """The rows with new values in the chosen ones. `after` is the segment that they become. `reads` are the columns
+        that each value and the condition read, as often as they read them.
 
-        The values and the condition must read nothing that is waiting.
+        The values and the condition must read nothing that is waiting. `_deleted` gets its value in all rows; see
+        `deleted_or`.
         """
         waiting = {name: choice for name, choice in self.waiting.items() if name in after.varying}
         for name, value in values.items():
             if name in after.varying:
-                choice = waiting.get(name) or _Choice(self._old(name, after.varying[name]))
-                waiting[name] = choice.preceded_by(chosen, value)
+                choice = waiting.get(name) or _Choice(self._old(name, after.varying[name]), parts=self._parts(name))
+                parts = sum(map(self._parts, reads.get(name, ())))
+                waiting[name] = choice.preceded_by(None if name == DELETED else chosen, value, parts)
         return replace(self, segment=after, waiting=waiting)
+
+    def deleted_or(self, selected: Column | None) -> Column:
+        """True for rows that are deleted already, and for those that are selected; None stands for all.
+
+        The condition is not evaluated on deleted rows. The old value is read once: with a condition that reads it, too,
+        the expression would double with every delete.
+        """
+        if selected is None:
+            return F.lit(True)
+        selected = F.coalesce(selected, F.lit(False))
+        return selected if self.segment.all_active else F.when(self.column(DELETED), True).otherwise(selected)
+
+    def _parts(self, name: str) -> int:
+        return self.parts.get(name, 1)
 
     def _old(self, name: str, type: ColumnType) -> Column:
         exists = name in self.segment.varying or name in self.segment.constants
@@ -134,7 +172,7 @@ class Rows:
     def kept(self, keep: Callable[[DataFrame, Mapping[str, ColumnType]], DataFrame]) -> Rows:
         """The rows with a frame that `keep` makes of theirs, which has these columns."""
         helper = {NUMBER: INTEGER} if self.numbered else {}
-        return replace(self, frame=keep(self.frame, {**self.segment.varying, **helper}))
+        return replace(self, frame=keep(self.frame, {**self.segment.varying, **helper}), parts={})
 
     def _value(self, name: str) -> str:
         return sql.name(name) if name in self.segment.varying else self._constant(name)
@@ -159,8 +197,15 @@ def union(several: Sequence[Rows], columns: Mapping[str, ColumnType]) -> Rows:
         return several[0].ready(columns)
     segment = merged((rows.segment for rows in several), columns)
     numbered = all(rows.numbered for rows in several)
-    frames = [_aligned(rows.ready(columns), segment, numbered=numbered) for rows in several]
-    return Rows(segment, reduce(DataFrame.union, frames), numbered=numbered)
+    several = [rows.ready(columns) for rows in several]
+    frames = [_aligned(rows, segment, numbered=numbered) for rows in several]
+    parts = {name: max(rows.parts.get(name, 1) for rows in several) for name in segment.varying}
+    return Rows(segment, reduce(DataFrame.union, frames), numbered=numbered, parts=parts)
+
+
+def _never_moved(value: Column) -> Column:
+    """The same value, in an expression that Spark writes in place of no column, because it is not deterministic."""
+    return F.when(F.expr("spark_partition_id() >= 0"), value)
 
 
 def _aligned(rows: Rows, segment: Segment, *, numbered: bool) -> DataFrame:
@@ -176,11 +221,17 @@ def loaded_rows(segment: Segment, frame: DataFrame, values: Mapping[str, str], l
 
 
 def group_rows(
-    segment: Segment, frame: DataFrame, values: Mapping[str, str], keys: Sequence[str], live: frozenset[str]
+    segment: Segment,
+    frame: DataFrame,
+    values: Mapping[str, str],
+    keys: Sequence[str],
+    live: frozenset[str],
+    parts: Mapping[str, int] = MappingProxyType({}),
 ) -> Rows:
     """The rows of groups, one for each key, with the columns that are live. `values` are SQL for columns that the frame
-    does not have as they should be."""
-    return _made_rows(segment, frame, values, hash_of(keys), live)
+    does not have as they should be. `parts` are those of the rows that were grouped: Spark moves a filter on a key
+    below the grouping."""
+    return replace(_made_rows(segment, frame, values, hash_of(keys), live), parts=parts)
 
 
 def _made_rows(
