@@ -62,7 +62,8 @@ ACTIONS_WITHOUT_ARGUMENTS = {"count", "first", "isEmpty", "checkpoint", "localCh
 WRITERS = {"write", "writeTo", "writeStream"}
 
 CONTRACT = tuple(
-    f"operations.{name}" for name in ("assertion", "base", "binding", "flow", "publication", "registry", "schema")
+    f"operations.{name}"
+    for name in ("assertion", "base", "binding", "flow", "one_pass", "publication", "registry", "schema")
 )
 """What other packages know of operations. Any other module there is one operation, or serves several."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from random import Random
@@ -20,9 +20,7 @@ from tallybook.engine.frames import apply_operations
 from tallybook.engine.plan import Calculation, Optimisations
 from tallybook.engine.tables import Tables
 
-NONE = Optimisations(
-    evaluate_constants=False, fuse_updates=False, keep_rows=False, reuse_joins=False, prepare_joins=False
-)
+NONE = Optimisations(**{optimisation.name: False for optimisation in fields(Optimisations)})
 MOMENT = datetime(2026, 2, 1, tzinfo=UTC)
 REGIONS = ("EMEA", "APAC", "🙂", "", None)
 Apply = Callable[..., DataFrame]

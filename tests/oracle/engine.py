@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -43,15 +43,10 @@ ARROW = {
 
 
 ON = Optimisations()
+_OPTIMISATIONS = [optimisation.name for optimisation in fields(Optimisations)]
 WITHOUT = (
-    replace(ON, evaluate_constants=False),
-    replace(ON, fuse_updates=False),
-    replace(ON, keep_rows=False),
-    replace(ON, reuse_joins=False),
-    replace(ON, prepare_joins=False),
-    Optimisations(
-        evaluate_constants=False, fuse_updates=False, keep_rows=False, reuse_joins=False, prepare_joins=False
-    ),
+    *(replace(ON, **{name: False}) for name in _OPTIMISATIONS),
+    Optimisations(**dict.fromkeys(_OPTIMISATIONS, False)),
 )
 """Each optimisation switched off, and all of them."""
 

@@ -222,8 +222,11 @@ def _destination(output: PlannedOutput) -> Iterator[tuple[str, str]]:
 
 def _keep_lines(plan: PlanDocument) -> Iterator[Line]:
     yield (Marked("kept between operations", "title"),)
-    if not plan.keeps and not plan.kept_tables:
+    if not plan.keeps and not plan.kept_tables and not plan.one_pass:
         yield ("  nothing: no rows that are costly to compute are used twice",)
+    for seqs in plan.one_pass:
+        rows = f"the groups of operations {', '.join(map(str, seqs[:-1]))} and {seqs[-1]}"
+        yield (f"  before operation {seqs[0]}: {rows}, because one pass over the same rows computes all of them",)
     for keep in plan.keeps:
         rows = f"the rows of operation {keep.made_by}" if keep.made_by else "the input rows"
         yield (f"  before operation {keep.before}: {rows}, because {keep.reason}",)

@@ -247,6 +247,8 @@ class PlanDocument(Document):
     """The named selectors that operations use, by name."""
     operations: tuple[PlannedOutput | PlannedOperation, ...]
     """The operations, in their order."""
+    one_pass: tuple[tuple[int, ...], ...] = ()
+    """The aggregates that are computed in one pass, because they have the same results over the same rows."""
     keeps: tuple[PlannedKeep, ...]
     """The rows that are kept."""
     kept_tables: tuple[PlannedKeptTable, ...]
@@ -283,6 +285,7 @@ class PlanDocument(Document):
             ),
             conditions=_conditions(plan),
             operations=tuple(_operation(step, plan) for step in plan.steps),
+            one_pass=plan.passes(),
             keeps=_keeps(plan),
             kept_tables=tuple(
                 PlannedKeptTable(operation=kept.seq, alias=kept.alias, reason=kept.reason) for kept in plan.tables_kept

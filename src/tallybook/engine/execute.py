@@ -57,8 +57,8 @@ class Sink:
     """True if checks are computed."""
     warns_of_empty_input: ClassVar[bool] = False
     """True if an input without rows is worth a warning, and a job that looks for one."""
-    prepares_joins: ClassVar[bool] = True
-    """True if joins may be prepared, which can take jobs, before anything is published."""
+    starts_jobs: ClassVar[bool] = True
+    """True if jobs may be started before anything is published, to prepare joins and to keep groups."""
     stops_at_failed_check: bool = True
     """True if a check that fails and must not ends the execution."""
 
@@ -91,7 +91,9 @@ def execute(
     """Executes every step in order and gives the sink the rows of the outputs. A failure is a RunError that names the
     step and the expression that failed."""
     keeper = keeper or keeper_of(spark)
-    pipeline = Pipeline(spark, calculation, tables, keeper.keep_table, needs_working=sink.needs_working)
+    pipeline = Pipeline(
+        spark, calculation, tables, keeper.keep_table, needs_working=sink.needs_working, in_one_pass=sink.starts_jobs
+    )
     _Execution(pipeline, sink, tuple(observers), keeper).run()
 
 
@@ -108,7 +110,7 @@ def working_rows(
 
 @dataclass
 class _WorkingRows(Sink):
-    prepares_joins: ClassVar[bool] = False
+    starts_jobs: ClassVar[bool] = False
     needs_working: bool = True
     needs_checks: bool = True
     rows: DataFrame | None = None
@@ -149,7 +151,7 @@ class _Execution:
         self._notify(Finished())
 
     def _steps(self, steps: Sequence[Step]) -> Working:
-        prepares = self.sink.prepares_joins and self.pipeline.calculation.optimisations.prepare_joins
+        prepares = self.sink.starts_jobs and self.pipeline.calculation.optimisations.prepare_joins
         with preparing_joins(self.pipeline) if prepares else nullcontext():
             working = self.pipeline.first()
         self._check_input()

@@ -63,7 +63,9 @@ def explain_failure(error: Exception, pipeline: Pipeline, at: Step | None) -> Pr
         return _of_step(Problem("DataLoadError", colon, "rename the file or folder"), at)
     if raised is None and not is_about_values(error):
         return _damage(error, pipeline) or _lost(error, at) or _internal(error, at)
-    blamed = _Blame(pipeline).find(at) or _unreadable(error, pipeline)
+    if at is not None and at.seq in pipeline.passes:  # the first of them computes the groups of all
+        at = pipeline.passes[at.seq][-1]
+    blamed = _Blame(replace(pipeline, in_one_pass=False)).find(at) or _unreadable(error, pipeline)
     return blamed or _of_step(Problem("EvaluationError", value_reason(error)), at)
 
 

@@ -7,7 +7,7 @@ with the whole of it. The decision needs no data and no Spark: `tallybook plan -
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tallybook.expressions.evaluate import Evaluator
@@ -73,11 +73,13 @@ def decide(
     steps: Sequence[Step],
     evaluator: Evaluator,
     is_small: IsSmall,
+    kept: Collection[int] = (),
     *,
     needs_working: bool,
 ) -> tuple[Keep, ...]:
-    """Returns what is kept, in the order of the steps. `needs_working` says that the final rows are used, too."""
-    deciding = _Deciding(input, steps, evaluator, is_small, needs_working=needs_working)
+    """Returns what is kept, in the order of the steps. The rows that the operations `kept` make are kept already.
+    `needs_working` says that the final rows are used, too."""
+    deciding = _Deciding(input, steps, evaluator, is_small, kept, needs_working=needs_working)
     return tuple(sorted(deciding.keeps(first), key=lambda keep: (keep.step, keep.segment)))
 
 
@@ -86,7 +88,7 @@ def kept_tables(
 ) -> tuple[KeptTable, ...]:
     """Returns the small tables that are joined to rows which several steps use: otherwise each use would read the
     table, and plan that, again."""
-    deciding = _Deciding(input, steps, evaluator, is_small, needs_working=False)
+    deciding = _Deciding(input, steps, evaluator, is_small)
     kept = []
     current = [first]
     for index, step in enumerate(steps):
@@ -106,7 +108,8 @@ class _Deciding:
     steps: Sequence[Step]
     evaluator: Evaluator
     is_small: IsSmall
-    needs_working: bool
+    kept: Collection[int] = ()
+    needs_working: bool = False
 
     def uses_of_joined(self, index: int, segments: Sequence[Segment]) -> int:
         """Counts the steps that make other rows of those to which a step joins tables, the step itself included."""
@@ -186,6 +189,8 @@ class _Deciding:
 
     def _added(self, step: Step, read: Sequence[_Version]) -> _Version:
         segment = step.added_segment(self.input, self.evaluator)
+        if step.seq in self.kept:
+            return _Version(segment, size=1)
         return _Version(segment, self._dear_to_add(step, read), size=1 + sum(version.size for version in read))
 
     def _dear_to_join(self, step: Step) -> str | None:

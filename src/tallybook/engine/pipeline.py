@@ -24,6 +24,7 @@ from tallybook.model.columns import (
 )
 from tallybook.operations.base import BuildContext, Step
 from tallybook.operations.flow import columns_used, live_columns, lookup_columns
+from tallybook.operations.one_pass import summaries
 from tallybook.operations.schema import SourceTable
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION, RowIds
@@ -48,6 +49,8 @@ class Pipeline:
     """True if all columns of the final working dataset are needed."""
     names_keys: bool = False
     """True if a join that is not unique shall fail with the key."""
+    in_one_pass: bool = False
+    """True if aggregates over the same rows are computed in one pass, which can start a job."""
 
     @cached_property
     def live(self) -> tuple[frozenset[str], ...]:
@@ -75,6 +78,15 @@ class Pipeline:
             live={step.seq: live for step, live in zip(steps, self.live[1:], strict=True)},
         )
 
+    @cached_property
+    def passes(self) -> Mapping[int, Sequence[Step]]:
+        """The aggregates that are computed in one pass with an aggregate, itself included, by its seq."""
+        if not self.in_one_pass:
+            return {}
+        steps = {step.seq: step for step in self.calculation.steps}
+        passes = self.calculation.passes(needs_working=self.needs_working)
+        return {seq: [steps[one] for one in seqs] for seqs in passes for seq in seqs}
+
     def first(self) -> Working:
         """Returns the working dataset before any operation."""
         context, source = self.calculation.context, self.calculation.input
@@ -98,7 +110,15 @@ class Pipeline:
         changed = tuple(self._changed(step, rows, build) for rows in working)
         if not step.adds_rows:
             return changed
+        if step.seq in self.passes and step.seq not in self.build.summaries:
+            self.build.summaries.update(self._summaries(self.passes[step.seq], working))
         return (*changed, step.add(None if step.appends is not None else self.read(step, working), self.build))
+
+    def _summaries(self, steps: Sequence[Step], working: Working) -> dict[int, DataFrame]:
+        """Returns the groups of the steps of a pass. What is added between them is NULL in their rows."""
+        known = tuple(replace(rows, segment=rows.segment.with_nulls(steps[-1].before.columns)) for rows in working)
+        columns = {name: step.before.columns[name] for step in steps for name in step.columns_read}
+        return summaries(steps, self._selected(steps[0], known, columns), self.build, self.keep or _not_kept)
 
     def _changed(self, step: Step, rows: Rows, build: BuildContext) -> Rows:
         if step.writes and step.selects(rows.segment, self.build.evaluator) is not False:
@@ -109,8 +129,10 @@ class Pipeline:
     def read(self, step: Step, working: Working) -> Rows:
         """Returns the rows of all segments that a step may select. If it selects none, a segment stands for all: the
         filter of the step leaves none of its rows."""
+        return self._selected(step, working, {name: step.before.columns[name] for name in step.columns_read})
+
+    def _selected(self, step: Step, working: Working, columns: Mapping[str, ColumnType]) -> Rows:
         selected = [rows for rows in working if step.selects(rows.segment, self.build.evaluator) is not False]
-        columns = {name: step.before.columns[name] for name in step.columns_read}
         return union(selected or working[:1], columns)
 
     def taken(self, step: Step, working: Working) -> DataFrame:
@@ -133,6 +155,10 @@ class Pipeline:
     def frame(self, working: Working, columns: Mapping[str, ColumnType]) -> DataFrame:
         """Returns columns of all working rows."""
         return union(working, columns).select({name: name for name in columns})
+
+
+def _not_kept(frame: DataFrame) -> DataFrame:
+    return frame
 
 
 def other_rows(

@@ -18,6 +18,7 @@ from tallybook.model.relative_period import RunPeriod
 from tallybook.model.replaced_periods import ReplacedPeriods
 from tallybook.operations.base import Step
 from tallybook.operations.flow import publications, source_tables
+from tallybook.operations.one_pass import find_passes
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.project.bind import BoundProject
@@ -78,6 +79,8 @@ class Optimisations:
     """Compute rows once that are dear and used more than once."""
     reuse_joins: bool = True
     """Join a lookup once as long as its keys stay the same, and compute small joined tables once."""
+    one_pass: bool = True
+    """Compute aggregates with the same results over the same rows in one pass."""
     prepare_joins: bool = True
     """Find out before the first step which joined tables have unique keys, join those without a check, and fetch small
     tables."""
@@ -128,7 +131,15 @@ class Calculation:
         if not self.optimisations.keep_rows:
             return ()
         first = self.input_segment(self.schema.system)
-        return decide(first, self.input, self.steps, self.evaluator, is_small, needs_working=needs_working)
+        kept = {seq for seqs in self.passes(needs_working=needs_working) for seq in seqs}
+        return decide(first, self.input, self.steps, self.evaluator, is_small, kept, needs_working=needs_working)
+
+    def passes(self, *, needs_working: bool = False) -> tuple[tuple[int, ...], ...]:
+        """The aggregates that are computed in one pass over the rows that they group, by seq; the same for all data."""
+        if not self.optimisations.one_pass:
+            return ()
+        first, wanted = self.input_segment(self.schema.system), self.last.columns if needs_working else ()
+        return find_passes(first, self.input, self.steps, self.evaluator, wanted)
 
     def kept_tables(self, is_small: IsSmall) -> tuple[KeptTable, ...]:
         """The small joined tables that are read once; the same for all data."""

@@ -128,6 +128,8 @@ class Function:
     """Computes the value from plain Python values, without Spark; None for an aggregate. It gets the values of the
     arguments, none of them NULL. A `null_safe` function gets a function for each argument that computes its value."""
     aggregate: bool = False
+    needs_all_values: bool = False
+    """True for an aggregate that cannot be computed from partial results of a fixed size."""
     operator: bool = False
     aliases: tuple[str, ...] = ()
     refuse: Callable[[Sequence[Argument]], Refusal | None] = field(default=lambda _: None)

@@ -121,6 +121,10 @@ class AggregateStep(Step):
         selecting = DeleteStep(self.seq, self.name, self.selector, self.before, self.before)
         return selecting.per_expression | {path: replace(self, grouping=grouping) for path, grouping in results}
 
+    @property
+    def summarises(self) -> BoundGrouping:
+        return self.grouping
+
     def added_segment(self, input: SourceTable, evaluator: Evaluator) -> Segment:
         """A system column that is grouped by carries its key. Only `_row_id` is always new, because no two rows may
         have the same one."""
@@ -132,8 +136,10 @@ class AggregateStep(Step):
 
         assert rows is not None, "an aggregate reads working rows"
         keys = [key.column for key in self.grouping.keys]
-        selected = filtered(rows, self, build)
-        summary = grouped(selected.frame, self.grouping, self.after.columns, rows.compiler(build.compiler))
+        summary = build.summaries.get(self.seq)
+        if summary is None:
+            selected = filtered(rows, self, build).frame
+            summary = grouped(selected, self.grouping, self.after.columns, rows.compiler(build.compiler))
         segment = self.added_segment(build.input, build.evaluator)
         ids = {ROW_ID: build.ids.of_groups(self.seq, keys)}
-        return group_rows(segment, summary, ids, keys, build.live[self.seq], selected.parts)
+        return group_rows(segment, summary, ids, keys, build.live[self.seq], rows.parts)

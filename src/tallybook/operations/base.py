@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from tallybook.expressions.compile import Compiler
+    from tallybook.operations.grouping import BoundGrouping
     from tallybook.operations.totals import Totals
     from tallybook.rows.ids import RowIds
     from tallybook.rows.joins import Fetch, KeyedTables
@@ -133,6 +134,8 @@ class BuildContext:
     """The aggregates over groups that a step has."""
     live: Mapping[int, frozenset[str]] = field(default_factory=dict)
     """The columns that are needed after each operation, by its seq."""
+    summaries: dict[int, DataFrame] = field(default_factory=dict)
+    """The groups of operations that are computed in one pass, by seq."""
 
 
 @dataclass(frozen=True)
@@ -310,6 +313,11 @@ class Step:
     def shuffles(self) -> bool:
         """True if Spark has to move rows between tasks to make the rows that it adds."""
         return self.forks
+
+    @property
+    def summarises(self) -> BoundGrouping | None:
+        """The groups of the rows that it selects, if their summaries are the rows that it adds."""
+        return None
 
     @property
     def reads(self) -> frozenset[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tallybook.errors import Problem, ProblemError
-from tallybook.expressions.check import Typed, TypedCall
+from tallybook.expressions.check import Typed, TypedCall, TypedCast, TypedColumn
 from tallybook.expressions.parse import parse
 from tallybook.expressions.scope import Resolved, Scope
 from tallybook.expressions.tree import ColumnName
@@ -41,6 +41,10 @@ class BoundGrouping:
 
     keys: tuple[Resolved, ...]
     results: Mapping[str, Typed]
+
+    def only(self, results: Collection[str]) -> BoundGrouping:
+        """With those of its results."""
+        return replace(self, results={name: typed for name, typed in self.results.items() if name in results})
 
     def columns(self, path: str) -> dict[str, str | None]:
         """The columns of a group's row: the keys, then the results with the paths of their expressions."""
@@ -132,6 +136,59 @@ def sums_integers(typed: Typed) -> bool:
     if not isinstance(typed, TypedCall):
         return False
     return typed.function.name in ("SUM", "SUM_IF") and typed.args[0].type == INTEGER
+
+
+def is_mergeable(grouping: BoundGrouping) -> bool:
+    """True if every result is computed from partial results of a fixed size, and reads no column outside them."""
+    return all(map(_is_mergeable, grouping.results.values()))
+
+
+def _is_mergeable(typed: Typed) -> bool:
+    if isinstance(typed, TypedCall) and typed.function.aggregate:
+        return not typed.function.needs_all_values
+    if isinstance(typed, TypedCall):
+        return all(map(_is_mergeable, typed.args))
+    return _is_mergeable(typed.arg) if isinstance(typed, TypedCast) else not isinstance(typed, TypedColumn)
+
+
+def grouped_together(
+    frame: DataFrame,
+    groupings: Mapping[int, BoundGrouping],
+    types: Mapping[int, Mapping[str, ColumnType]],
+    compiler: Compiler,
+    keep: Callable[[DataFrame], DataFrame],
+) -> dict[int, DataFrame]:
+    """Returns what `grouped` does for each of several groupings with the same results, and groups the rows once.
+
+    `keep` lets Spark compute all groups once.
+    """
+    from pyspark.sql import functions as F
+
+    from tallybook.expressions.compile import column_named
+    from tallybook.rows import sql
+
+    keys = tuple(dict.fromkeys(key for grouping in groupings.values() for key in grouping.keys))
+    results = [(typed, types[seq][name]) for seq, one in groupings.items() for name, typed in one.results.items()]
+    results = [result for index, result in enumerate(results) if result not in results[:index]]
+    number, key_names = sql.internal("grouping"), {key: sql.internal(f"key {i}") for i, key in enumerate(keys)}
+    result_names = [sql.internal(f"result {index}") for index in range(len(results))]
+
+    sets = dict.fromkeys(tuple(key for key in keys if key in grouping.keys) for grouping in groupings.values())
+    columns = {key: column_named(name) for key, name in key_names.items()}
+    rows = frame.withColumns({name: compiler.read(key) for key, name in key_names.items()})
+    values = [compiler.value(*result).alias(name) for result, name in zip(results, result_names, strict=True)]
+    every = rows.groupingSets([[columns[key] for key in one] for one in sets], *columns.values())
+    groups = keep(every.agg(F.grouping_id().alias(number), *values))
+
+    def of(seq: int, grouping: BoundGrouping) -> DataFrame:
+        missing = "".join("0" if key in grouping.keys else "1" for key in keys)  # as Spark numbers the groupings
+        taken = {key.column: key_names[key] for key in grouping.keys}
+        for name, typed in grouping.results.items():
+            taken[name] = result_names[results.index((typed, types[seq][name]))]
+        own = groups.filter(column_named(number) == int(missing, 2))
+        return own.select(*(column_named(internal).alias(name) for name, internal in taken.items()))
+
+    return {seq: of(seq, grouping) for seq, grouping in groupings.items()}
 
 
 def grouped(

@@ -50,6 +50,8 @@ def _aggregate(
     summary: str,
     example: tuple[str, str],
     build: Callable[..., Column],
+    *,
+    needs_all_values: bool = False,
 ) -> None:
     register(
         Function(
@@ -63,6 +65,7 @@ def _aggregate(
             build,
             compute=None,
             aggregate=True,
+            needs_all_values=needs_all_values,
             null_safe=True,
         )
     )
@@ -114,6 +117,7 @@ _aggregate(
     "The number of distinct values that are not NULL.",
     ("COUNT_DISTINCT(amount)", "2"),
     lambda c, x: F.count_distinct(x),
+    needs_all_values=True,
 )
 _aggregate(
     "MIN_AGG",
@@ -242,6 +246,7 @@ register(
         _joined,
         compute=None,
         aggregate=True,
+        needs_all_values=True,
         null_safe=True,
     )
 )

@@ -135,6 +135,7 @@ def _statistic(
             build,
             compute=None,
             aggregate=True,
+            needs_all_values=True,
             null_safe=True,
         )
     )
