@@ -60,12 +60,12 @@ def find_passes(
             open_ones = []
         candidate = _candidate(step, tuple((index, changes[index]) for index in selected), live, input)
         if candidate is not None:
-            same = next((other for other in open_ones if _fit(candidate, other)), None)
-            if same is None:
+            same = next((other for other in open_ones if _fit(candidate, other)), candidate)
+            if same is candidate:
                 open_ones.append(candidate)
                 candidates.append(candidate)
-            (same or candidate).steps.append(step)
-            (same or candidate).made.append(len(segments))
+            same.steps.append(step)
+            same.made.append(len(segments))
         for index in selected if step.writes else ():
             changes[index] += 1
         segments = [step.segment_after(segment, evaluator) for segment in segments]

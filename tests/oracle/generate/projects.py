@@ -64,7 +64,9 @@ class _Builder:
         self.system = [*SYSTEM_COLUMNS, *(VALIDITY_COLUMNS if self._mode("main") == "bitemporal" else ())]
         selectors = self._selectors()
         self.seqs = sorted(self.random.sample(range(1, 60), count))
-        operations = [self._operation(seq, selectors) for seq in self.seqs]
+        operations: list[Body] = []
+        for seq in self.seqs:
+            operations.append(self._same_by_other_keys(seq, operations) or self._operation(seq, selectors))
         self.random.shuffle(operations)
         project = {"id": "p", "name": "P", "input_dataset_id": "main", "selectors": selectors, "operations": operations}
         project |= {"parameters": self.parameters} if self.parameters else {}
@@ -279,6 +281,21 @@ class _Builder:
         if maker == self._output:  # each has a place of its own
             made["arguments"] = {"destination": {"location": f"out-{seq}.parquet"}, **made["arguments"]}
         return made
+
+    def _same_by_other_keys(self, seq: int, before: list[Body]) -> Body | None:
+        """Sometimes the aggregate before it once more, by other columns: the engine may compute both in one pass."""
+        if not (self.forking and before and before[-1]["type"] == "aggregate" and self.random.random() < 0.5):
+            return None
+        arguments = before[-1]["arguments"]
+        keys, results = arguments["group_by"], arguments["aggregations"]
+        free = [name for name in self.working if name not in {*keys, *(result["column"] for result in results)}]
+        if not free:
+            return None
+        other = self.random.sample(free, self.random.randint(1, min(2, len(free))))
+        also = keys if self.random.random() < 0.7 else []
+        if self.random.random() < 0.7:
+            before[-1]["selector"] = self.random.choice(("_operation_seq = 0", "_operation_seq = 0 AND n > 0"))
+        return {**before[-1], "seq": seq, "name": f"op {seq}", "arguments": {**arguments, "group_by": [*also, *other]}}
 
     def _joins(self) -> list[Body]:
         if self.random.random() < 0.08:
