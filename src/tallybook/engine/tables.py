@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from threading import Lock
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -49,6 +50,7 @@ class LocatedTables:
     context: RunContext
     without_positions: Collection[SourceTable] = ()
     """Tables whose rows need no position, because they get no id."""
+    _opening: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, spark: SparkSession, plan: Plan, *, needs_working: bool = False) -> LocatedTables:
@@ -65,7 +67,9 @@ class LocatedTables:
             yield replace(self, locations=locations), instead
 
     def rows(self, source: SourceTable) -> DataFrame:
-        return self._opened[source].result()
+        with self._opening:  # since Python 3.12 a cached property can be computed by two threads
+            opened = self._opened
+        return opened[source].result()
 
     @cached_property
     def _opened(self) -> dict[SourceTable, Future[DataFrame]]:

@@ -139,7 +139,9 @@ class AggregateStep(Step):
         summary = build.summaries.get(self.seq)
         if summary is None:
             selected = filtered(rows, self, build).frame
-            summary = grouped(selected, self.grouping, self.after.columns, rows.compiler(build.compiler))
+            one_group = all(map(rows.has_one_value, keys))
+            compiler = rows.compiler(build.compiler)
+            summary = grouped(selected, self.grouping, self.after.columns, compiler, one_group=one_group)
         segment = self.added_segment(build.input, build.evaluator)
         ids = {ROW_ID: build.ids.of_groups(self.seq, keys)}
         return group_rows(segment, summary, ids, keys, build.live[self.seq], rows.parts)

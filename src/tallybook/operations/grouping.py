@@ -16,7 +16,7 @@ from tallybook.model.columns import INTEGER, ColumnType, folded
 from tallybook.operations.binding import Binding
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from tallybook.expressions.compile import Compiler
 
@@ -192,9 +192,32 @@ def grouped_together(
 
 
 def grouped(
-    frame: DataFrame, grouping: BoundGrouping, types: Mapping[str, ColumnType], compiler: Compiler
+    frame: DataFrame,
+    grouping: BoundGrouping,
+    types: Mapping[str, ColumnType],
+    compiler: Compiler,
+    *,
+    one_group: bool = False,
 ) -> DataFrame:
-    """One row per group: the keys under their names, and the results at the types given."""
+    """One row per group: the keys under their names, and the results at the types given.
+
+    With `one_group` every key has the same value in all rows. Then Spark needs no hash table, and moves all partial
+    results to one partition instead of sorting them by their key.
+    """
     keys = [compiler.read(key).alias(key.column) for key in grouping.keys]
-    results = [compiler.value(typed, types[name]).alias(name) for name, typed in grouping.results.items()]
-    return frame.groupBy(*keys).agg(*results)
+    results = {name: compiler.value(typed, types[name]) for name, typed in grouping.results.items()}
+    if not one_group:
+        return frame.groupBy(*keys).agg(*(value.alias(name) for name, value in results.items()))
+    return _one_group(frame, keys, results)
+
+
+def _one_group(frame: DataFrame, keys: Sequence[Column], results: Mapping[str, Column]) -> DataFrame:
+    """One row for all rows of a frame, and none if it has none. It has their count, too."""
+    from pyspark.sql import functions as F
+
+    from tallybook.rows import sql
+
+    count = sql.internal("count")
+    has_rows = F.count("*") > 0  # Spark makes a row without them, too, and some results cannot be computed then
+    values = (F.when(has_rows, value).alias(name) for name, value in results.items())
+    return frame.agg(*keys, *values, F.count("*").alias(count)).filter(f"{sql.name(count)} > 0")

@@ -87,6 +87,11 @@ class Rows:
         assert name not in self.waiting, f"{name} is read before it is assigned"
         return column_named(name) if name in self.segment.varying else F.expr(self._constant(name))
 
+    def has_one_value(self, name: str) -> bool:
+        """True if a column has the same value in all rows, and reading that value needs no row."""
+        constant = self.segment.constants.get(name)
+        return constant is not None and not isinstance(constant.value, datetime)
+
     def chosen(self, selector: Typed | None, compiler: Compiler, *, include_deleted: bool = False) -> Column | None:
         """The condition of an operation on these rows, for filters and WHEN; None if it is true for all of them."""
         condition = None if selector is None else compiler.column(selector)

@@ -39,8 +39,11 @@ class Results(Database):
         """Records operations as done. The last of them becomes the last completed operation of the run."""
         with self._write() as connection:
             _running(connection, run)
-            for result in results:
-                _put(connection, OPERATION_RESULTS, run, result.seq, result.model_dump())
+            done = OPERATION_RESULTS.c
+            seqs = [result.seq for result in results]
+            connection.execute(sa.delete(OPERATION_RESULTS).where(done.run_id == run.id, done.seq.in_(seqs)))
+            rows = [{"run_id": run.id, **result.model_dump()} for result in results]
+            connection.execute(sa.insert(OPERATION_RESULTS), rows)
             change = sa.update(RUNS).where(RUNS.c.id == run.id)
             connection.execute(change.values(last_completed_operation=results[-1].seq))
 
