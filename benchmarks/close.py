@@ -2,11 +2,12 @@
 
 The whole project `month-close`, with its two Delta tables and its CSV file, and the same project cut after its first
 output. The second half of the operations costs what is left: it should not be more than the first. By hand: the same
-close in PySpark. `--against SRC` runs an older source tree first (its folder `src`) and compares the whole runs.
+close in PySpark. `--against TREE` takes an older source tree and runs its example on its engine and on this one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -19,36 +20,39 @@ from pathlib import Path
 from _close_by_hand import by_spark
 from _data import made
 from _kit import ENGINE, ROOT, SPARK, Case, Suite, Way, judge, options, suite
-from _workspace import PERIOD, engine_way
+from _workspace import engine_way
 from ruamel.yaml import YAML
 
-EXAMPLE = ROOT / "examples" / "month_close"
+EXAMPLE_FOLDER = Path("examples") / "month_close"
+EXAMPLE = ROOT / EXAMPLE_FOLDER
+PROJECT = "month-close"
+MONTHS = 3
+"""The months whose lines the script of the example makes as Parquet files."""
 FIRST_HALF = "first_half"
 LAST_OF_FIRST_HALF = 90
 TABLES = ("audit_trail", "closed_ledger")
 HALVES_BAR, AGAINST_BAR = 1.0, 0.4
 
 
-def generate(suite: Suite, lines: int) -> Path:
-    """Returns a data folder of the example with that many lines in one month."""
-    spec = importlib.util.spec_from_file_location("month_close_generate", EXAMPLE / "generate.py")
+def generate(suite: Suite, example: Path, lines: int) -> Path:
+    """Returns a data folder of an example with that many lines in each month."""
+    script = example / "generate.py"
+    spec = importlib.util.spec_from_file_location("month_close_generate", script)
     assert spec is not None and spec.loader is not None
-    example = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = example
-    spec.loader.exec_module(example)
+    generator = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = generator
+    spec.loader.exec_module(generator)
 
     def make(folder: Path) -> None:
-        for name in ("reference", "budgets"):
-            shutil.copytree(EXAMPLE / "data" / name, folder / name)
-        journal = example.journal(suite.session, PERIOD, lines, example.SEED)
-        journal.write.parquet(str(folder / f"journal_{PERIOD.replace('-', '_')}"))
+        generator.generate(suite.session, folder, lines * MONTHS)
 
-    return made(suite.data, f"close-{lines}", make)
+    version = hashlib.sha256(script.read_bytes()).hexdigest()[:8]
+    return made(suite.data, f"close-{lines}-{version}", make)
 
 
-def workspace(folder: Path, data: Path, *, half: bool = False) -> Path:
-    """Copies the example, reads `data`, and leaves the operations of the second half out if asked to."""
-    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("data", "scenarios", "warehouse", ".tallybook"))
+def workspace(folder: Path, example: Path, data: Path, *, half: bool = False) -> Path:
+    """Copies an example, reads `data`, and leaves the operations of the second half out if asked to."""
+    shutil.copytree(example, folder, ignore=shutil.ignore_patterns("data", "scenarios", "warehouse", ".tallybook"))
     sources = folder / "datasources.yaml"
     text = sources.read_text(encoding="utf-8")
     sources.write_text(text.replace("path_prefix: data", f"path_prefix: {data}"), encoding="utf-8")
@@ -63,48 +67,66 @@ def workspace(folder: Path, data: Path, *, half: bool = False) -> Path:
 
 
 def case(suite: Suite, lines: int) -> Case:
-    spark, data = suite.session, generate(suite, lines)
+    spark, data = suite.session, generate(suite, EXAMPLE, lines)
     targets = tuple(suite.folder / "by-hand" / table for table in TABLES)
     report = suite.folder / "by-hand" / "budget_against_actual"
-    whole = workspace(suite.folder / f"whole-{lines}", data)
-    half = workspace(suite.folder / f"half-{lines}", data, half=True)
+    whole = workspace(suite.folder / f"whole-{lines}", EXAMPLE, data)
+    half = workspace(suite.folder / f"half-{lines}", EXAMPLE, data, half=True)
     ways = {
-        ENGINE: engine_way(whole, TABLES, "month-close"),
+        ENGINE: engine_way(whole, TABLES, PROJECT),
         SPARK: Way(lambda: by_spark(spark, data, *targets, report), targets),
-        FIRST_HALF: Way(engine_way(half, (), "month-close").run),
+        FIRST_HALF: Way(engine_way(half, (), PROJECT).run),
     }
-    return Case({"lines": lines}, ways)
+    return Case({"example": "current", "lines": lines}, ways)
 
 
-def earlier_engine_ms(given: Namespace, folder: Path) -> dict[int, float]:
-    """Measures the whole run with the source tree of `--against`, in a process of its own."""
+def case_of_example(suite: Suite, example: Path, lines: int) -> Case:
+    """Returns the close of an older example, on the engine of this process."""
+    data = generate(suite, example, lines)
+    folder = workspace(suite.folder / f"older-{lines}", example, data)
+    return Case({"example": "older", "lines": lines}, {ENGINE: Way(engine_way(folder, (), PROJECT).run)})
+
+
+def older_engine_ms(given: Namespace, folder: Path) -> dict[int, float]:
+    """Measures the example of `--against` on its own engine, in a process of its own."""
     results = folder / "against.json"
     rows = [str(lines) for lines in given.rows]
-    arguments = ["--ways", ENGINE, "--rounds", str(given.rounds), "--cache", str(given.cache), "--json", str(results)]
-    command = [sys.executable, __file__, "--rows", *rows, *arguments]
-    subprocess.run(command, env=os.environ | {"PYTHONPATH": str(given.against)}, check=True)
+    example = ["--example", str(given.against / EXAMPLE_FOLDER)]
+    arguments = ["--rounds", str(given.rounds), "--cache", str(given.cache), "--json", str(results)]
+    command = [sys.executable, __file__, "--rows", *rows, *example, *arguments]
+    subprocess.run(command, env=os.environ | {"PYTHONPATH": str(given.against / "src")}, check=True)
     document = json.loads(results.read_text(encoding="utf-8"))
     return {result["lines"]: result["engine_ms"] for result in document["results"]}
 
 
+def measure_halves(running: Suite, lines: int) -> None:
+    """Measures the current example, and compares the halves of its operations."""
+    result = running.measure(case(running, lines))
+    if {"engine_ms", "first_half_ms"} <= result.keys():
+        result["second_half_ms"] = round(result["engine_ms"] - result["first_half_ms"], 1)
+        result["halves"] = round(result["second_half_ms"] / result["first_half_ms"], 3)
+        judge(result, "halves", HALVES_BAR)
+
+
 def more(parser: ArgumentParser) -> None:
-    parser.add_argument("--against", type=Path, metavar="SRC", help="the folder `src` of an older tree")
+    parser.add_argument("--against", type=Path, metavar="TREE", help="an older source tree")
+    parser.add_argument("--example", type=Path, metavar="DIR", help="only the whole close of this copy of the example")
 
 
 def main() -> None:
     given = options(__doc__, rows=[1_000_000], long_rows=[10_000_000], more=more)
     with suite("close", __doc__, given) as running:
-        earlier = earlier_engine_ms(given, running.folder) if given.against else {}
+        older = older_engine_ms(given, running.folder) if given.against else {}
         for lines in given.rows:
-            result = running.measure(case(running, lines))
-            if {"engine_ms", "first_half_ms"} <= result.keys():
-                result["second_half_ms"] = round(result["engine_ms"] - result["first_half_ms"], 1)
-                result["halves"] = round(result["second_half_ms"] / result["first_half_ms"], 3)
-                judge(result, "halves", HALVES_BAR)
-            if lines in earlier:
-                result["earlier_ms"] = earlier[lines]
-                result["to_earlier"] = round(result["engine_ms"] / earlier[lines], 3)
-                judge(result, "to_earlier", AGAINST_BAR)
+            if given.example:
+                running.measure(case_of_example(running, given.example, lines))
+                continue
+            measure_halves(running, lines)
+            if lines in older:
+                result = running.measure(case_of_example(running, given.against / EXAMPLE_FOLDER, lines))
+                result["older_engine_ms"] = older[lines]
+                result["to_older"] = round(result["engine_ms"] / older[lines], 3)
+                judge(result, "to_older", AGAINST_BAR)
 
 
 if __name__ == "__main__":
