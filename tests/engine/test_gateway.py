@@ -31,6 +31,13 @@ def test_lists_may_contain_nothing_and_lists(jvm: object, spark: SparkSession) -
     assert to_seq([["a"], ["b"]]).size() == 2
 
 
+@pytest.mark.parametrize("text", ["", " ", "a\x1fb", "\n", "é € 😀", "`a` AS `b,c`", "\\", "\x00"])
+def test_many_texts_arrive_as_they_are(text: str, jvm: object) -> None:
+    texts = [*map(str, range(12)), text, *map(str, range(12))]
+    arrived = jvm.PythonUtils.toSeq(texts)  # type: ignore[attr-defined]  # of Java
+    assert [arrived.apply(index) for index in range(arrived.size())] == texts
+
+
 def test_an_unknown_function_is_still_unknown(jvm: object) -> None:
     with pytest.raises(Exception, match="no_such_function"):
         jvm.functions.no_such_function(1)  # type: ignore[attr-defined]  # of Java
@@ -54,5 +61,7 @@ def test_columns_cost_few_questions(jvm: object, spark: SparkSession, monkeypatc
     assert asked == ["JavaMember"] * 50
     asked.clear()
     frame.select(*wanted)
+    assert len(asked) < 30
+    asked.clear()
     frame.selectExpr(*(f"id AS c{n}" for n in range(50)))
-    assert len(asked) < 50
+    assert len(asked) < 15

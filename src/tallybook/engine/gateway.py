@@ -14,6 +14,8 @@ from py4j.java_gateway import JavaClass
 
 _LARGEST = 10
 """`List.of` of Java takes so many elements in one call."""
+_SEPARATOR = "\x1f"
+"""Separates texts that reach the JVM as one."""
 
 
 class _Remembered:
@@ -37,13 +39,17 @@ class _PythonUtils(_Remembered):
         self._to_seq = java_class.toSeq
         self._list_of = JavaClass("java.util.List", client).of
         self._new_list = JavaClass("java.util.ArrayList", client)
+        self._list_all = JavaClass("java.util.Collections", client).list
+        self._texts_in = JavaClass("java.util.StringTokenizer", client)
 
     def toSeq(self, values: Sequence[object]) -> Any:  # noqa: N802  # the name in Spark
-        """Returns a Scala sequence."""
+        """Returns a Scala sequence. Many texts, such as the columns of a wide table, are sent as one."""
         if not isinstance(values, list | tuple) or len(values) < 2 or any(value is None for value in values):
             return self._to_seq(values)
         if len(values) <= _LARGEST:
             return self._to_seq(self._list_of(*values))
+        if all(isinstance(value, str) and value and _SEPARATOR not in value for value in values):
+            return self._to_seq(self._list_all(self._texts_in(_SEPARATOR.join(values), _SEPARATOR)))
         java_list = self._new_list()
         for start in range(0, len(values), _LARGEST):
             java_list.addAll(self._part(values[start : start + _LARGEST]))

@@ -48,6 +48,8 @@ def find_passes(
     first: Segment, input: SourceTable, steps: Sequence[Step], evaluator: Evaluator, wanted: Collection[str]
 ) -> tuple[tuple[int, ...], ...]:
     """Returns the aggregates of each pass, by seq. `wanted` are the columns that are used after the last step."""
+    if sum(step.summarises is not None for step in steps) < 2:
+        return ()
     segments, changes = [first], [0]
     candidates: list[_Candidate] = []
     open_ones: list[_Candidate] = []

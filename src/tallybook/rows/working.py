@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import chain
 from types import MappingProxyType
 
@@ -106,8 +106,11 @@ class Rows:
 
     def settled(self) -> Rows:
         """The rows with every assignment in the frame."""
-        if not self.waiting:
-            return self
+        return self._settled if self.waiting else self
+
+    @cached_property
+    def _settled(self) -> Rows:
+        """Made once, although several operations read the rows: Spark analyses each frame that is made."""
         large = {name for name, choice in self.waiting.items() if choice.parts > _MOST_PARTS}
         values = {
             name: _never_moved(choice.column) if name in large else choice.column
