@@ -9,11 +9,13 @@ from importlib import import_module
 from tallybook.cli.main import main as run_command
 from tallybook.cli.screen import reopen_streams
 from tallybook.engine.standby_server import serve
+from tallybook.expressions.parse import parse
 
 _LATER = (
     "pyspark.sql.connect.session",
     "sqlalchemy.dialects.sqlite",
     "tallybook.cli.watch",
+    "tallybook.documents.runs",
     "tallybook.runs.batch",
     "tallybook.runs.replay",
     "tallybook.runs.runner",
@@ -27,6 +29,7 @@ def main() -> int:
     """Takes commands until the user has no warm session."""
     for module in _LATER:
         import_module(module)
+    parse("TRUE")  # makes the parser from its grammar
     return serve(_run)
 
 

@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import cast
 
 from pyspark import SparkConf, SparkContext
@@ -128,7 +129,7 @@ def start_connect(url: str, conf: Mapping[str, str], log: Path, *, seconds: floa
         server = hide_secrets(url.partition(";")[0])
         raise SessionError(f"no Spark Connect server answers at {server}", exit=UNAVAILABLE) from None
     finally:
-        channel.close()
+        Thread(target=channel.close, daemon=True).start()  # it waits up to 0.2 seconds for a thread of gRPC
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
     options: dict[str, bool | float | int | str | None] = {**conf, "spark.remote": url, LOG_SETTING: str(log)}
     return cast(SparkSession, ConnectSession.builder.config(map=options).getOrCreate())
