@@ -113,6 +113,18 @@ def test_kept_summaries_of_many_summaries_are_cut() -> None:
     assert [keep.made_by for keep in keeps if keep.is_cut] == [60, 70, 80]
 
 
+def test_groups_of_passes_are_cut_once_their_plan_is_long() -> None:
+    """Each pair of aggregates reads the groups of the pair before: sizes of 1, 3, 7, 15 and 31 steps."""
+    selectors = ["_operation_seq = 0", *(f"_operation_seq IN ({seq}, {seq + 10})" for seq in range(10, 110, 20))]
+    pairs = [aggregate([by], selector, total="SUM(amount)") for selector in selectors for by in ("key", "amount")]
+    calculation, alone = calculated(*pairs, OUT)
+    in_passes = [seq for seqs in calculation.passes() for seq in seqs]
+    assert in_passes == [10 * number for number in range(1, 13)]
+    keeps = calculation.keeps(lambda _source: True, in_passes)
+    assert [(keep.made_by, keep.is_cut) for keep in keeps] == [(90, True), (100, True)]
+    assert [keep.made_by for keep in alone] == [10 * number for number in range(1, 11)]
+
+
 def test_totals_of_groups_are_computed_again_until_the_plan_is_long() -> None:
     """Each of these updates reads the rows twice, so the plan doubles: 1, 3, 7, 15, 31 steps."""
     share = update(amount="amount / SUM(amount) OVER (key)")

@@ -12,6 +12,8 @@ from tests.kit.operations import NOW, aggregate, append, delete, orders, update
 
 from tallybook.engine.execute import Sink, Warn, execute
 from tallybook.engine.frames import FrameTables
+from tallybook.engine.keeper import Keeper, MemoryKeeper
+from tallybook.engine.local import LocalKeeper
 from tallybook.engine.plan import Calculation, Optimisations, RunContext
 from tallybook.errors import RunError
 from tallybook.model.dataset import Dataset
@@ -98,6 +100,11 @@ def calculated(*operations: dict[str, Any], one_pass: bool = True) -> Calculatio
         pytest.param(
             [by("region"), by("status"), {**OUT, "selector": "_operation_seq = 10"}], [], id="one summary that is used"
         ),
+        pytest.param(
+            [by("region", quantity="SUM(quantity)"), by("status", quantity="SUM(quantity)"), update(quantity="0"), OUT],
+            [],
+            id="a result that is overwritten unread",
+        ),
     ],
 )
 def test_aggregates_with_the_same_results_over_the_same_rows_are_one_pass(
@@ -116,7 +123,9 @@ class Collected(Sink):
         self.written[output.seq] = sorted(map(tuple, rows.collect()), key=str)
 
 
-def written(spark: SparkSession, *operations: dict[str, Any], one_pass: bool = True) -> dict[int, list[Any]]:
+def written(
+    spark: SparkSession, *operations: dict[str, Any], one_pass: bool = True, keeper: Keeper | None = None
+) -> dict[int, list[Any]]:
     rows = [
         ("A", "EMEA", "active", "10.00", 1),
         ("B", "EMEA", None, "20.50", None),
@@ -128,7 +137,7 @@ def written(spark: SparkSession, *operations: dict[str, Any], one_pass: bool = T
     calculation = calculated(*operations, one_pass=one_pass)
     tables = FrameTables({("orders", "orders"): frame, ("more", "orders"): frame}, calculation.context)
     sink = Collected()
-    execute(spark, calculation, tables, sink)
+    execute(spark, calculation, tables, sink, keeper=keeper)
     return sink.written
 
 
@@ -172,10 +181,25 @@ def test_one_pass_has_the_same_rows_and_ids(spark: SparkSession, operations: Seq
     assert any(once.values())
 
 
+def test_every_keeper_keeps_the_groups(spark: SparkSession) -> None:
+    """Scenarios keep rows in this process, clusters in memory."""
+    shown = {"first": "MIN_AGG(order_id)", "total": "SUM(amount)", "mean": "AVG(quantity)", "n": "COUNT(*)"}
+    operations = [
+        by("region", "quantity", **shown),
+        by("_deleted", "_period", **shown),
+        by("amount", **shown),
+        OUT,
+        OUT,
+    ]
+    separate = written(spark, *operations, one_pass=False)
+    for keeper in (Keeper(), MemoryKeeper(), LocalKeeper(spark)):
+        assert written(spark, *operations, keeper=keeper) == separate
+
+
 def test_one_pass_groups_the_rows_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[DataFrame] = []
-    keep = "tallybook.engine.keeper.Keeper.keep_table"
-    monkeypatch.setattr(keep, lambda _self, frame: kept.append(frame) or frame)
+    keep = "tallybook.engine.keeper.Keeper.keep"
+    monkeypatch.setattr(keep, lambda _self, frame, _columns: kept.append(frame) or frame)
     written(spark, by("region"), by("status"), by("region", "status"), OUT, OUT)
     assert [len(frame.columns) for frame in kept] == [2 + 3 + 1]
 

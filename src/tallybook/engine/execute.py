@@ -91,9 +91,8 @@ def execute(
     """Executes every step in order and gives the sink the rows of the outputs. A failure is a RunError that names the
     step and the expression that failed."""
     keeper = keeper or keeper_of(spark)
-    pipeline = Pipeline(
-        spark, calculation, tables, keeper.keep_table, needs_working=sink.needs_working, in_one_pass=sink.starts_jobs
-    )
+    keep_groups = keeper.keep if sink.starts_jobs else None
+    pipeline = Pipeline(spark, calculation, tables, keeper.keep_table, keep_groups, needs_working=sink.needs_working)
     _Execution(pipeline, sink, tuple(observers), keeper).run()
 
 
@@ -155,7 +154,9 @@ class _Execution:
         with preparing_joins(self.pipeline) if prepares else nullcontext():
             working = self.pipeline.first()
         self._check_input()
-        keeps = self.pipeline.calculation.keeps(self.pipeline.tables.is_small, needs_working=self.sink.needs_working)
+        keeps = self.pipeline.calculation.keeps(
+            self.pipeline.tables.is_small, self.pipeline.passes, needs_working=self.sink.needs_working
+        )
         wanted = self.pipeline.calculation.last.columns if self.sink.needs_working else ()
         live = live_columns(steps, wanted, all_active=working[0].segment.all_active)
         for index, step in enumerate(steps):

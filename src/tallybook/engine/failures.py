@@ -65,7 +65,7 @@ def explain_failure(error: Exception, pipeline: Pipeline, at: Step | None) -> Pr
         return _damage(error, pipeline) or _lost(error, at) or _internal(error, at)
     if at is not None and at.seq in pipeline.passes:  # the first of them computes the groups of all
         at = pipeline.passes[at.seq][-1]
-    blamed = _Blame(replace(pipeline, in_one_pass=False)).find(at) or _unreadable(error, pipeline)
+    blamed = _Blame(replace(pipeline, keep_groups=None)).find(at) or _unreadable(error, pipeline)
     return blamed or _of_step(Problem("EvaluationError", value_reason(error)), at)
 
 

@@ -41,7 +41,7 @@ class Keeper:
 
     def keep(self, frame: DataFrame, _columns: Mapping[str, ColumnType]) -> DataFrame:
         """Returns the same rows, which are computed once even if they are used several times."""
-        return frame.localCheckpoint(eager=False)
+        return self.keep_table(frame)
 
     def cut(self, frame: DataFrame, _columns: Mapping[str, ColumnType]) -> DataFrame:
         """Returns the same rows with a plan that does not depend on how they were computed."""
@@ -49,7 +49,7 @@ class Keeper:
 
     def keep_table(self, frame: DataFrame) -> DataFrame:
         """Returns the rows of a small joined table, which are computed once even if they are used several times."""
-        return self.keep(frame, {})
+        return frame.localCheckpoint(eager=False)
 
     def release(self) -> None:
         """Releases all rows that were kept."""
@@ -61,7 +61,7 @@ class MemoryKeeper(Keeper):
 
     _frames: list[DataFrame] = field(default_factory=list)
 
-    def keep(self, frame: DataFrame, _columns: Mapping[str, ColumnType]) -> DataFrame:
+    def keep_table(self, frame: DataFrame) -> DataFrame:
         self._frames.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
         return self._frames[-1]
 

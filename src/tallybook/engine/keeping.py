@@ -73,13 +73,13 @@ def decide(
     steps: Sequence[Step],
     evaluator: Evaluator,
     is_small: IsSmall,
-    kept: Collection[int] = (),
+    in_passes: Collection[int] = (),
     *,
     needs_working: bool,
 ) -> tuple[Keep, ...]:
-    """Returns what is kept, in the order of the steps. The rows that the operations `kept` make are kept already.
+    """Returns what is kept, in the order of the steps. The groups of the operations `in_passes` are kept already.
     `needs_working` says that the final rows are used, too."""
-    deciding = _Deciding(input, steps, evaluator, is_small, kept, needs_working=needs_working)
+    deciding = _Deciding(input, steps, evaluator, is_small, in_passes, needs_working=needs_working)
     return tuple(sorted(deciding.keeps(first), key=lambda keep: (keep.step, keep.segment)))
 
 
@@ -108,7 +108,7 @@ class _Deciding:
     steps: Sequence[Step]
     evaluator: Evaluator
     is_small: IsSmall
-    kept: Collection[int] = ()
+    in_passes: Collection[int] = ()
     needs_working: bool = False
 
     def uses_of_joined(self, index: int, segments: Sequence[Segment]) -> int:
@@ -188,10 +188,9 @@ class _Deciding:
         )
 
     def _added(self, step: Step, read: Sequence[_Version]) -> _Version:
-        segment = step.added_segment(self.input, self.evaluator)
-        if step.seq in self.kept:
-            return _Version(segment, size=1)
-        return _Version(segment, self._dear_to_add(step, read), size=1 + sum(version.size for version in read))
+        segment, size = step.added_segment(self.input, self.evaluator), 1 + sum(version.size for version in read)
+        is_kept = step.seq in self.in_passes and size < CUT_EVERY
+        return _Version(segment, None if is_kept else self._dear_to_add(step, read), size=size)
 
     def _dear_to_join(self, step: Step) -> str | None:
         large = next((table for table in step.joined if not self.is_small(table.source)), None)

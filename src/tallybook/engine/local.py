@@ -133,7 +133,7 @@ class LocalEngine:
         tables = LocalTables(self, given, within, source_tables(calculation.input, calculation.steps))
         capture = _Capture(needs_working)
         try:
-            execute(self.spark, calculation, tables, capture, keeper=_LocalKeeper(self.spark))
+            execute(self.spark, calculation, tables, capture, keeper=LocalKeeper(self.spark))
         except RunError as error:
             raise RunError(problem.within(project=bound.head.id) for problem in error.problems) from error
         return Evaluated(capture.outputs, capture.working, capture.checks)
@@ -176,7 +176,7 @@ class _Capture(Sink):
 
 
 @dataclass(frozen=True)
-class _LocalKeeper(Keeper):
+class LocalKeeper(Keeper):
     """Keeps rows in this process."""
 
     spark: SparkSession

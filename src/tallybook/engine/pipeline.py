@@ -43,14 +43,15 @@ class Pipeline:
     spark: SparkSession
     calculation: Calculation
     tables: Tables
-    keep: Callable[[DataFrame], DataFrame] | None = None
-    """Lets Spark compute rows once; None if they are computed again for each use."""
+    keep_table: Callable[[DataFrame], DataFrame] | None = None
+    """Lets Spark compute a joined table once; None if it is computed again for each use."""
+    keep_groups: Callable[[DataFrame, Mapping[str, ColumnType]], DataFrame] | None = None
+    """Lets Spark compute groups with these columns once, for aggregates that are computed in one pass; None if there
+    are no such aggregates."""
     needs_working: bool = True
     """True if all columns of the final working dataset are needed."""
     names_keys: bool = False
     """True if a join that is not unique shall fail with the key."""
-    in_one_pass: bool = False
-    """True if aggregates over the same rows are computed in one pass, which can start a job."""
 
     @cached_property
     def live(self) -> tuple[frozenset[str], ...]:
@@ -71,7 +72,7 @@ class Pipeline:
             load=load,
             is_small=self.tables.is_small,
             input=self.calculation.input,
-            keyed=KeyedTables(self.keep),
+            keyed=KeyedTables(self.keep_table),
             kept_tables={(kept.seq, kept.alias) for kept in self.calculation.kept_tables(self.tables.is_small)},
             lookup_columns=lookup_columns(steps) if self.calculation.optimisations.reuse_joins else {},
             names_keys=self.names_keys,
@@ -81,7 +82,7 @@ class Pipeline:
     @cached_property
     def passes(self) -> Mapping[int, Sequence[Step]]:
         """The aggregates that are computed in one pass with an aggregate, itself included, by its seq."""
-        if not self.in_one_pass:
+        if self.keep_groups is None:
             return {}
         steps = {step.seq: step for step in self.calculation.steps}
         passes = self.calculation.passes(needs_working=self.needs_working)
@@ -118,7 +119,8 @@ class Pipeline:
         """Returns the groups of the steps of a pass. What is added between them is NULL in their rows."""
         known = tuple(replace(rows, segment=rows.segment.with_nulls(steps[-1].before.columns)) for rows in working)
         columns = {name: step.before.columns[name] for step in steps for name in step.columns_read}
-        return summaries(steps, self._selected(steps[0], known, columns), self.build, self.keep or _not_kept)
+        assert self.keep_groups is not None, "there are passes only if groups are kept"
+        return summaries(steps, self._selected(steps[0], known, columns), self.build, self.keep_groups)
 
     def _changed(self, step: Step, rows: Rows, build: BuildContext) -> Rows:
         if step.writes and step.selects(rows.segment, self.build.evaluator) is not False:
@@ -155,10 +157,6 @@ class Pipeline:
     def frame(self, working: Working, columns: Mapping[str, ColumnType]) -> DataFrame:
         """Returns columns of all working rows."""
         return union(working, columns).select({name: name for name in columns})
-
-
-def _not_kept(frame: DataFrame) -> DataFrame:
-    return frame
 
 
 def other_rows(

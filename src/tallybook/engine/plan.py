@@ -126,16 +126,19 @@ class Calculation:
             new.with_constants({PERIOD: Constant(STRING, period)}).with_varying(columns).with_nulls(self.schema.columns)
         )
 
-    def keeps(self, is_small: IsSmall, *, needs_working: bool = False) -> tuple[Keep, ...]:
-        """The rows that are kept because they are used more than once; the same for all data."""
+    def keeps(
+        self, is_small: IsSmall, in_passes: Collection[int] = (), *, needs_working: bool = False
+    ) -> tuple[Keep, ...]:
+        """The rows that are kept because they are used more than once; the same for all data. `in_passes` are the
+        aggregates whose groups a pass keeps."""
         if not self.optimisations.keep_rows:
             return ()
         first = self.input_segment(self.schema.system)
-        kept = {seq for seqs in self.passes(needs_working=needs_working) for seq in seqs}
-        return decide(first, self.input, self.steps, self.evaluator, is_small, kept, needs_working=needs_working)
+        return decide(first, self.input, self.steps, self.evaluator, is_small, in_passes, needs_working=needs_working)
 
     def passes(self, *, needs_working: bool = False) -> tuple[tuple[int, ...], ...]:
-        """The aggregates that are computed in one pass over the rows that they group, by seq; the same for all data."""
+        """The aggregates that can be computed in one pass over the rows that they group, by seq; the same for all data.
+        An execution that may start no jobs of its own computes each of them alone."""
         if not self.optimisations.one_pass:
             return ()
         first, wanted = self.input_segment(self.schema.system), self.last.columns if needs_working else ()
@@ -170,7 +173,7 @@ class Plan(Calculation):
     @property
     def kept(self) -> tuple[Keep, ...]:
         """The rows that the run keeps."""
-        return self.keeps(self._is_small)
+        return self.keeps(self._is_small, {seq for seqs in self.passes() for seq in seqs})
 
     @property
     def tables_kept(self) -> tuple[KeptTable, ...]:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from tallybook.expressions.compile import Compiler
 
 
+Keep = Callable[["DataFrame", Mapping[str, ColumnType]], "DataFrame"]
+"""Lets Spark compute rows with these columns once, although they are used several times."""
+
+
 class Aggregation(Entity):
     """A column and the aggregate that fills it."""
 
@@ -156,12 +160,9 @@ def grouped_together(
     groupings: Mapping[int, BoundGrouping],
     types: Mapping[int, Mapping[str, ColumnType]],
     compiler: Compiler,
-    keep: Callable[[DataFrame], DataFrame],
+    keep: Keep,
 ) -> dict[int, DataFrame]:
-    """Returns what `grouped` does for each of several groupings with the same results, and groups the rows once.
-
-    `keep` lets Spark compute all groups once.
-    """
+    """Returns what `grouped` does for each of several groupings with the same results, and groups the rows once."""
     from pyspark.sql import functions as F
 
     from tallybook.expressions.compile import column_named
@@ -178,7 +179,9 @@ def grouped_together(
     rows = frame.withColumns({name: compiler.read(key) for key, name in key_names.items()})
     values = [compiler.value(*result).alias(name) for result, name in zip(results, result_names, strict=True)]
     every = rows.groupingSets([[columns[key] for key in one] for one in sets], *columns.values())
-    groups = keep(every.agg(F.grouping_id().alias(number), *values))
+    columns_kept = {name: key.type for key, name in key_names.items()} | {number: INTEGER}
+    columns_kept |= {name: type for name, (_, type) in zip(result_names, results, strict=True)}
+    groups = keep(every.agg(F.grouping_id().alias(number), *values), columns_kept)
 
     def of(seq: int, grouping: BoundGrouping) -> DataFrame:
         missing = "".join("0" if key in grouping.keys else "1" for key in keys)  # as Spark numbers the groupings

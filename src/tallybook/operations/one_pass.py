@@ -8,7 +8,7 @@ shows it. Like `flow`, this asks only the contract of `base.Step`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from tallybook.expressions.evaluate import Evaluator
 from tallybook.model.columns import ROW_ID, ColumnType
 from tallybook.operations.base import BuildContext, Step
 from tallybook.operations.flow import live_columns
-from tallybook.operations.grouping import grouped_together, is_mergeable
+from tallybook.operations.grouping import Keep, grouped_together, is_mergeable
 from tallybook.operations.lookups import filtered
 from tallybook.operations.schema import SourceTable
 from tallybook.rows.segments import Segment
@@ -50,17 +50,18 @@ def find_passes(
     """Returns the aggregates of each pass, by seq. `wanted` are the columns that are used after the last step."""
     if sum(step.summarises is not None for step in steps) < 2:
         return ()
+    needed = live_columns(steps, wanted, active_only=True)[1:]
     segments, changes = [first], [0]
     candidates: list[_Candidate] = []
     open_ones: list[_Candidate] = []
-    used = set[int]()
-    for step, live in zip(steps, live_columns(steps, wanted)[1:], strict=True):
+    used = set[int]()  # segments of which other rows are made, or that are published or tested
+    for step, live, by_active in zip(steps, live_columns(steps, wanted)[1:], needed, strict=True):
         selected = [index for index, one in enumerate(segments) if step.selects(one, evaluator) is not False]
         if step.takes_rows or step.forks or step.overs:
             used.update(selected)
         if step.takes_rows:  # it uses the summaries before it, and its failures must not be those of later aggregates
             open_ones = []
-        candidate = _candidate(step, tuple((index, changes[index]) for index in selected), live, input)
+        candidate = _candidate(step, tuple((index, changes[index]) for index in selected), live, by_active, input)
         if candidate is not None:
             same = next((other for other in open_ones if _fit(candidate, other)), candidate)
             if same is candidate:
@@ -74,12 +75,19 @@ def find_passes(
         if step.adds_rows:
             segments.append(step.added_segment(input, evaluator))
             changes.append(0)
-    return tuple(_passes(candidates, used if not wanted else set(range(len(segments)))))
+    return tuple(_passes(candidates, set(range(len(segments))) if wanted else used))
 
 
 def _candidate(
-    step: Step, rows: tuple[tuple[int, int], ...], live: Collection[str], input: SourceTable
+    step: Step,
+    rows: tuple[tuple[int, int], ...],
+    live: Collection[str],
+    needed: Collection[str],
+    input: SourceTable,
 ) -> _Candidate | None:
+    """Returns the step as a candidate, if it is one. `live` are the columns that are needed after it, `needed` those
+    that rows need which are never deleted. Where these differ a result may be overwritten unread: nothing computes it
+    then, but a pass would, and might fail."""
     grouping = step.summarises
     if grouping is None or step.joined or not rows or not is_mergeable(grouping):
         return None
@@ -87,8 +95,8 @@ def _candidate(
     natural = set(input.dataset.natural_key_columns)
     if ROW_ID in keys or (natural and natural <= keys):
         return None
-    results = [(typed, step.after.columns[name]) for name, typed in grouping.results.items() if name in live]
-    return _Candidate(step.selector, rows, results) if results else None
+    results = {name: (typed, step.after.columns[name]) for name, typed in grouping.results.items() if name in live}
+    return _Candidate(step.selector, rows, [*results.values()]) if results and results.keys() <= set(needed) else None
 
 
 def _fit(one: _Candidate, other: _Candidate) -> bool:
@@ -108,9 +116,7 @@ def _passes(candidates: Sequence[_Candidate], used: Collection[int]) -> Iterator
             yield tuple(step.seq for step in steps)
 
 
-def summaries(
-    steps: Sequence[Step], rows: Rows, build: BuildContext, keep: Callable[[DataFrame], DataFrame]
-) -> dict[int, DataFrame]:
+def summaries(steps: Sequence[Step], rows: Rows, build: BuildContext, keep: Keep) -> dict[int, DataFrame]:
     """Returns the groups of each step of a pass, by seq. `rows` are those that the steps may select; `keep` lets Spark
     compute the groups once."""
     first, live, types = steps[0], build.live, {step.seq: step.after.columns for step in steps}
