@@ -1,7 +1,7 @@
 """Writes the results of the last benchmarks into docs/performance.md.
 
-Replaces what is between the two marks of the page with one table for each JSON file in build/benchmarks. Run all
-benchmarks on an idle machine before: `make bench bench-report`.
+Replaces the tables between the two marks of the page by those of the JSON files in build/benchmarks. The table of a
+benchmark without a file stays, with its date and commit. Run benchmarks on an idle machine: `make bench bench-report`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from _kit import RESULTS, ROOT, cell
 
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- results -->", "<!-- end -->"
+HEADING = "### "
 
 
 def main() -> int:
@@ -32,18 +33,25 @@ def main() -> int:
         return 1
     text = given.page.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    sections = "\n".join(section(document) for document in documents)
-    given.page.write_text(f"{before}{BEGIN}\n\n{sections}\n{END}{after}", encoding="utf-8")
+    tables, _, after = rest.partition(END)
+    sections = sections_of(tables) | {document["benchmark"]: section(document) for document in documents}
+    ordered = "\n".join(sections[name] for name in (*ORDER, *LONG_ONLY) if name in sections)
+    given.page.write_text(f"{before}{BEGIN}\n\n{ordered}\n{END}{after}", encoding="utf-8")
     print(f"written: {given.page}")
     return 0
+
+
+def sections_of(tables: str) -> dict[str, str]:
+    """Returns the sections of the page by benchmark."""
+    parts = tables.strip().split(HEADING)[1:]
+    return {part.partition("\n")[0]: f"{HEADING}{part.rstrip()}\n" for part in parts}
 
 
 def section(document: Mapping[str, Any]) -> str:
     """Returns the heading, the origin and the table of one benchmark."""
     versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
     origin = f"{document['date']}, commit `{document['commit']}`, {document['machine']}; {versions}."
-    head = f"### {document['benchmark']}\n\n{document['question']}\n\n{origin}\n"
+    head = f"{HEADING}{document['benchmark']}\n\n{document['question']}\n\n{origin}\n"
     return f"{head}\n{markdown(document['results'])}\n"
 
 

@@ -104,7 +104,8 @@ def test_the_report_fills_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     document = facts | {"versions": {"python": "3.11"}, "results": results}
     (tmp_path / "joins.json").write_text(json.dumps(document), encoding="utf-8")
     page = tmp_path / "page.md"
-    page.write_text("before\n<!-- results -->\nold\n<!-- end -->\nafter\n", encoding="utf-8")
+    sections = "### joins\n\nold\n\n### close\n\nWhen?\n\n| lines |\n|---:|\n| 5 |\n"
+    page.write_text(f"before\n<!-- results -->\n\n{sections}\n<!-- end -->\nafter\n", encoding="utf-8")
     for _ in range(2):
         with pytest.raises(SystemExit) as end:
             run_benchmark("report", monkeypatch, "--results", str(tmp_path), "--page", str(page))
@@ -114,4 +115,5 @@ def test_the_report_fills_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "before\n<!-- results -->\n\n### joins\n\nWhy?\n\n2026-01-31, commit `abc`, a box; python 3.11."
     )
     assert "| rows | engine_ms | ratio |\n|---:|---:|---:|\n| 1 000 | 12.5 | 0.50 |" in text
-    assert text.endswith("<!-- end -->\nafter\n") and "old" not in text
+    assert text.endswith("\n\n### close\n\nWhen?\n\n| lines |\n|---:|\n| 5 |\n\n<!-- end -->\nafter\n")
+    assert "old" not in text
