@@ -46,8 +46,7 @@ class Pipeline:
     keep_table: Callable[[DataFrame], DataFrame] | None = None
     """Lets Spark compute a joined table once; None if it is computed again for each use."""
     keep_groups: Callable[[DataFrame, Mapping[str, ColumnType]], DataFrame] | None = None
-    """Lets Spark compute groups with these columns once, for aggregates that are computed in one pass; None if there
-    are no such aggregates."""
+    """Keeps the groups of aggregates that are computed in one pass; None if each aggregate is computed alone."""
     needs_working: bool = True
     """True if all columns of the final working dataset are needed."""
     names_keys: bool = False

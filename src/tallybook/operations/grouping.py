@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tallybook.expressions.compile import Compiler
 
 
-Keep = Callable[["DataFrame", Mapping[str, ColumnType]], "DataFrame"]
-"""Lets Spark compute rows with these columns once, although they are used several times."""
+KeepGroups = Callable[["DataFrame", Mapping[str, ColumnType]], "DataFrame"]
+"""Lets Spark compute groups with these columns once, although they are used several times."""
 
 
 class Aggregation(Entity):
@@ -160,7 +160,7 @@ def grouped_together(
     groupings: Mapping[int, BoundGrouping],
     types: Mapping[int, Mapping[str, ColumnType]],
     compiler: Compiler,
-    keep: Keep,
+    keep: KeepGroups,
 ) -> dict[int, DataFrame]:
     """Returns what `grouped` does for each of several groupings with the same results, and groups the rows once."""
     from pyspark.sql import functions as F
@@ -205,7 +205,7 @@ def grouped(
     """One row per group: the keys under their names, and the results at the types given.
 
     With `one_group` every key has the same value in all rows. Then Spark needs no hash table, and moves all partial
-    results to one partition instead of sorting them by their key.
+    results to one partition instead of dividing them by their key.
     """
     keys = [compiler.read(key).alias(key.column) for key in grouping.keys]
     results = {name: compiler.value(typed, types[name]) for name, typed in grouping.results.items()}
