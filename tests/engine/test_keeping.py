@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -35,14 +36,19 @@ def joined(dataset_id: str) -> dict[str, Any]:
     return body
 
 
-def kept(*operations: dict[str, Any], needs_working: bool = False) -> list[tuple[int, int, str]]:
+def kept(
+    *operations: dict[str, Any], needs_working: bool = False, unique: Sequence[str] = ()
+) -> list[tuple[int, int, str]]:
     """The seq before which rows are kept, the operation that made them, and the reason."""
-    calculation, keeps = calculated(*operations, needs_working=needs_working)
+    calculation, keeps = calculated(*operations, needs_working=needs_working, unique=unique)
     return [(calculation.steps[keep.step].seq, keep.made_by, keep.reason) for keep in keeps]
 
 
-def calculated(*operations: dict[str, Any], needs_working: bool = False) -> tuple[Calculation, tuple[Keep, ...]]:
-    """A project with these operations, and what it keeps. The table `rates` is small."""
+def calculated(
+    *operations: dict[str, Any], needs_working: bool = False, unique: Sequence[str] = ()
+) -> tuple[Calculation, tuple[Keep, ...]]:
+    """A project with these operations, and what it keeps. The table `rates` is small. Tables with the aliases `unique`
+    are known to have unique keys."""
     numbered = [
         {"seq": 10 * index, "name": f"step {index}", **operation} for index, operation in enumerate(operations, 1)
     ]
@@ -54,7 +60,9 @@ def calculated(*operations: dict[str, Any], needs_working: bool = False) -> tupl
     bound = bind_project(project, project.operations, DatasetVersions.of(DATASETS))
     period = GREGORIAN.period("2026-01")
     calculation = Calculation.of(bound, RunContext("r", period, period.start_date, NOW, 1))
-    keeps = calculation.keeps(lambda source: source.dataset.id == "rates", needs_working=needs_working)
+    keeps = calculation.keeps(
+        lambda source: source.dataset.id == "rates", droppable=lambda _step: unique, needs_working=needs_working
+    )
     return calculation, tuple(keeps)
 
 
@@ -132,15 +140,41 @@ def test_totals_of_groups_are_computed_again_until_the_plan_is_long() -> None:
     assert kept(*[share] * 6, OUT) == [(60, 0, "31 steps would be planned twice")]
 
 
+def test_a_large_join_is_kept_for_three_uses() -> None:
+    """Twice is faster than keeping all rows."""
+    expected = [(20, 0, "operation 10 joins prices")]
+    assert kept(joined("prices"), OUT, OUT) == []
+    assert kept(joined("prices"), OUT, OUT, OUT) == expected
+    assert kept(joined("prices"), TOTALS, DETAIL, DETAIL) == expected
+    assert kept(joined("prices"), OUT, OUT, needs_working=True) == expected
+
+
 def test_a_large_join_is_kept_for_totals_of_its_rows() -> None:
     share = update(amount="amount / SUM(amount) OVER (key)")
-    assert kept(joined("prices"), share, OUT) == [(20, 0, "operation 10 joins prices")]
+    assert kept(joined("prices"), share, OUT) == []
+    assert kept(joined("prices"), share, OUT, OUT) == [(20, 0, "operation 10 joins prices")]
 
 
-def test_a_large_join_is_kept_for_two_uses() -> None:
-    expected = [(20, 0, "operation 10 joins prices")]
-    assert kept(joined("prices"), OUT, OUT) == expected
-    assert kept(joined("prices"), TOTALS, OUT) == expected
+def test_a_large_join_is_kept_for_uses_that_need_it() -> None:
+    """The counts read nothing of `prices`. If its keys are unique, they do not need the join."""
+    count = aggregate(["key"], "_operation_seq = 0", lines="COUNT(*)")
+    steps = [joined("prices"), count, TOTALS, count, TOTALS, count]
+    kept_for_all = [(20, 0, "operation 10 joins prices")]
+    assert kept(*steps) == kept_for_all
+    assert kept(*steps, unique=["r"]) == []
+    assert kept(*steps, TOTALS, unique=["r"]) == [(30, 0, "operation 10 joins prices")]
+
+
+def test_a_large_join_is_needed_for_what_is_computed_from_it() -> None:
+    price = update(price="r.amount")
+    price["arguments"]["joins"] = joined("prices")["arguments"]["joins"]
+    by_price = update("price > 100", amount="0")
+    totals = aggregate(["key"], "_operation_seq = 0", total="SUM(amount)")
+    expected = [(30, 0, "operation 10 joins prices")]
+    assert kept(price, by_price, totals, totals, totals, unique=["r"]) == expected
+    assert kept(price, update(price="price * 2"), totals, totals, totals, unique=["r"]) == []
+    deleted = {"type": "delete", "selector": "price > 100"}
+    assert kept(price, deleted, totals, totals, totals, unique=["r"]) == expected
 
 
 def test_the_final_rows_are_a_use() -> None:

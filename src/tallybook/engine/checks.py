@@ -44,7 +44,7 @@ class PlannedCheck:
         """Equal for checks that one pass over the rows can count: those of rows, over the same frames."""
         if self.step.tests is None or self.step.tests.unit != "row" or self.step.joined:
             return id(self)
-        return tuple((id(rows.frame), id(rows.waiting)) for rows in self.working)
+        return tuple((id(version.rows.frame), id(version.rows.waiting)) for version in self.working)
 
 
 def count_all(pipeline: Pipeline, checks: Sequence[PlannedCheck]) -> list[tuple[int, int]]:

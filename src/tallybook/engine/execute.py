@@ -31,7 +31,7 @@ from tallybook.engine.failures import explained
 from tallybook.engine.interrupt import interruptible
 from tallybook.engine.keeper import Keeper, keeper_of
 from tallybook.engine.keeping import Keep
-from tallybook.engine.pipeline import Pipeline, Working
+from tallybook.engine.pipeline import Pipeline, Version, Working
 from tallybook.engine.plan import Calculation
 from tallybook.engine.preparing import preparing_joins
 from tallybook.engine.tables import Tables
@@ -155,10 +155,13 @@ class _Execution:
             working = self.pipeline.first()
         self._check_input()
         keeps = self.pipeline.calculation.keeps(
-            self.pipeline.tables.is_small, self.pipeline.passes, needs_working=self.sink.needs_working
+            self.pipeline.tables.is_small,
+            self.pipeline.passes,
+            self.pipeline.droppable,
+            needs_working=self.sink.needs_working,
         )
         wanted = self.pipeline.calculation.last.columns if self.sink.needs_working else ()
-        live = live_columns(steps, wanted, all_active=working[0].segment.all_active)
+        live = live_columns(steps, wanted, all_active=working[0].rows.segment.all_active)
         for index, step in enumerate(steps):
             begun = time.monotonic()
             self.current = step
@@ -240,9 +243,9 @@ class _Execution:
     def _keep(self, working: Working, keeps: Sequence[Keep], live: frozenset[str]) -> Working:
         kept = list(working)
         for keep in keeps:
-            rows = kept[keep.segment].narrowed(live)
+            rows = kept[keep.segment].rows.narrowed(live)
             means = self.keeper.cut if keep.is_cut else self.keeper.keep
-            kept[keep.segment] = rows.kept(means)
+            kept[keep.segment] = Version.of(rows.kept(means))
         return tuple(kept)
 
     @contextmanager

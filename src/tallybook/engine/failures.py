@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from tallybook.engine.pipeline import Pipeline, Working
+from tallybook.engine.pipeline import Pipeline, Version, Working
 from tallybook.engine.reasons import sentence, value_reason
 from tallybook.errors import Problem, RunError
 from tallybook.exit_codes import BUSY
@@ -25,7 +25,6 @@ from tallybook.operations.flow import live_columns
 from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.rows.raising import parse_raised
 from tallybook.rows.segments import Constant
-from tallybook.rows.working import Rows
 from tallybook.storage.diagnose import diagnose, diagnose_file, failed_read
 from tallybook.storage.failure import (
     SPARK_ERRORS,
@@ -297,7 +296,8 @@ class _Blame:
 def _unstamped(working: Working) -> Working:
     """The rows with no `_updated_at`, so that a step that sets it evaluates its selector even if it assigns nothing."""
     none = {UPDATED_AT: Constant(TIMESTAMP)}
-    return tuple(replace(rows, segment=rows.segment.with_constants(none)) for rows in map(Rows.settled, working))
+    settled = [version.rows.settled() for version in working]
+    return tuple(Version.of(replace(rows, segment=rows.segment.with_constants(none))) for rows in settled)
 
 
 def _failure(frame: DataFrame) -> Exception | None:

@@ -7,12 +7,13 @@ with the whole of it. The decision needs no data and no Spark: `tallybook plan -
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from tallybook.expressions.evaluate import Evaluator
 from tallybook.model.columns import DELETED
 from tallybook.operations.base import Step
+from tallybook.operations.flow import narrowed_changes
 from tallybook.operations.schema import SourceTable
 from tallybook.rows.segments import Segment
 
@@ -22,7 +23,12 @@ CUT_EVERY = 20
 Kept rows are cut, too, if their plan has as many steps: otherwise the plan of aggregates over aggregates doubles with
 each of them."""
 
+_USES_OF_JOINED = 3
+"""Joining all rows to a large table twice takes less time than keeping them all."""
+
 IsSmall = Callable[[SourceTable], bool]
+Droppable = Callable[[Step], Collection[str]]
+"""Returns the tables of a step that need not be joined if nothing reads them."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +58,30 @@ class KeptTable:
 
 
 @dataclass(frozen=True)
+class _Dear:
+    """Why computing rows again is dear."""
+
+    reason: str
+    joins: frozenset[tuple[int, str]] = frozenset()
+    """The joins to large tables."""
+
+    @property
+    def uses(self) -> int:
+        """The number of uses for which keeping the rows is faster."""
+        return _USES_OF_JOINED if self.joins else 2
+
+
+@dataclass(frozen=True)
 class _Version:
     """The rows of a segment between two steps that change them."""
 
     segment: Segment
-    dear: str | None = None
-    """Why computing the rows again is dear; None if it is not."""
+    dear: _Dear | None = None
+    """Why computing the rows again is dear, whatever is needed of them."""
+    changes: tuple[Step, ...] = ()
+    """The steps that changed the rows since they were read, added or kept."""
+    all_active: bool = field(default=True, kw_only=True)
+    """True if no row was deleted before these."""
     depth: int = 0
     """The number of projections that depend on each other."""
     size: int = 0
@@ -66,52 +90,60 @@ class _Version:
     waiting: frozenset[str] = frozenset()
     """The columns that are assigned, but not yet part of the plan."""
 
-
-def decide(
-    first: Segment,
-    input: SourceTable,
-    steps: Sequence[Step],
-    evaluator: Evaluator,
-    is_small: IsSmall,
-    in_passes: Collection[int] = (),
-    *,
-    needs_working: bool,
-) -> tuple[Keep, ...]:
-    """Returns what is kept, in the order of the steps. The groups of the operations `in_passes` are kept already.
-    `needs_working` says that the final rows are used, too."""
-    deciding = _Deciding(input, steps, evaluator, is_small, in_passes, needs_working=needs_working)
-    return tuple(sorted(deciding.keeps(first), key=lambda keep: (keep.step, keep.segment)))
+    def kept(self, size: int) -> _Version:
+        """The same rows, kept."""
+        return _Version(self.segment, size=size, all_active=self.segment.all_active)
 
 
-def kept_tables(
-    first: Segment, input: SourceTable, steps: Sequence[Step], evaluator: Evaluator, is_small: IsSmall
-) -> tuple[KeptTable, ...]:
-    """Returns the small tables that are joined to rows which several steps use: otherwise each use would read the
-    table, and plan that, again."""
-    deciding = _Deciding(input, steps, evaluator, is_small)
-    kept = []
-    current = [first]
-    for index, step in enumerate(steps):
-        small = [table.alias for table in step.unique_tables if is_small(table.source)]
-        uses = deciding.uses_of_joined(index, current) if small else 0
-        if uses > 1:
-            reason = f"{uses} operations use the rows that it is joined to"
-            kept += [KeptTable(step.seq, alias, reason) for alias in small]
-        current = [step.segment_after(segment, evaluator) for segment in current]
-        current += [step.added_segment(input, evaluator)] if step.adds_rows else []
-    return tuple(kept)
+def none_droppable(_step: Step) -> Collection[str]:
+    """Returns nothing: every table must be joined."""
+    return ()
+
+
+def large_joins(steps: Iterable[Step], is_small: IsSmall) -> frozenset[tuple[int, str]]:
+    """Returns the large tables that steps join, each by its alias and the operation; lookups belong to no operation."""
+    return frozenset(
+        (step.seq if table in step.joins else 0, table.alias)
+        for step in steps
+        for table in step.joined
+        if not is_small(table.source)
+    )
 
 
 @dataclass(frozen=True)
-class _Deciding:
+class Deciding:
+    """Decides what is kept."""
+
     input: SourceTable
     steps: Sequence[Step]
     evaluator: Evaluator
     is_small: IsSmall
     in_passes: Collection[int] = ()
-    needs_working: bool = False
+    """The aggregates whose groups are kept already."""
+    droppable: Droppable = none_droppable
+    needs_working: bool = field(default=False, kw_only=True)
+    """True if the final rows are used, too."""
 
-    def uses_of_joined(self, index: int, segments: Sequence[Segment]) -> int:
+    def keeps(self, first: Segment) -> tuple[Keep, ...]:
+        """Returns the rows that are kept, in the order of the steps. `first` are the input rows."""
+        return tuple(sorted(self._keeps(first), key=lambda keep: (keep.step, keep.segment)))
+
+    def kept_tables(self, first: Segment) -> tuple[KeptTable, ...]:
+        """Returns the small tables that are joined to rows which several steps use: otherwise each use would read the
+        table, and plan that, again."""
+        kept = []
+        current = [first]
+        for index, step in enumerate(self.steps):
+            small = [table.alias for table in step.unique_tables if self.is_small(table.source)]
+            uses = self._uses_of_joined(index, current) if small else 0
+            if uses > 1:
+                reason = f"{uses} operations use the rows that it is joined to"
+                kept += [KeptTable(step.seq, alias, reason) for alias in small]
+            current = [step.segment_after(segment, self.evaluator) for segment in current]
+            current += [step.added_segment(self.input, self.evaluator)] if step.adds_rows else []
+        return tuple(kept)
+
+    def _uses_of_joined(self, index: int, segments: Sequence[Segment]) -> int:
         """Counts the steps that make other rows of those to which a step joins tables, the step itself included."""
         joined = [_Version(one) for one in segments if self.steps[index].selects(one, self.evaluator) is not False]
         uses = 0
@@ -120,10 +152,10 @@ class _Deciding:
             joined = [replace(one, segment=step.segment_after(one.segment, self.evaluator)) for one in joined]
         return uses
 
-    def keeps(self, first: Segment) -> Iterator[Keep]:
+    def _keeps(self, first: Segment) -> Iterator[Keep]:
         """Walks over the steps with the current version of every segment. What comes from kept rows is not dear any
         more."""
-        current = [_Version(first)]
+        current = [_Version(first, all_active=first.all_active)]
         for index, step in enumerate(self.steps):
             for number, version in enumerate(current):
                 if not self._uses(step, version):
@@ -131,8 +163,7 @@ class _Deciding:
                 keep = self._kept(version, number, index)
                 if keep is not None:
                     yield keep
-                    size = 0 if keep.is_cut else version.size
-                    current[number] = replace(version, dear=None, depth=0, size=size, waiting=frozenset())
+                    current[number] = version.kept(size=0 if keep.is_cut else version.size)
             read = [version for version in current if self._reads(step, version)]
             current = [self._changed(step, version, read) for version in current]
             if step.adds_rows:
@@ -141,23 +172,40 @@ class _Deciding:
     def _kept(self, version: _Version, number: int, index: int) -> Keep | None:
         """Returns the keep of a version before the first step that uses it, if there is one."""
         made_by = version.segment.made_by
-        if version.dear is not None and self._is_used_again(version, index):
-            return Keep(index, number, made_by, version.dear, is_cut=version.size >= CUT_EVERY)
+        dear = self._dear_for(self.steps[index].columns_read, version)
+        if dear is not None and self._uses_from(version, index, dear) >= dear.uses:
+            return Keep(index, number, made_by, dear.reason, is_cut=version.size >= CUT_EVERY)
         if version.depth >= CUT_EVERY:
             return Keep(index, number, made_by, f"{version.depth} projections depend on each other", is_cut=True)
         if self.steps[index].overs and version.size >= CUT_EVERY:
             return Keep(index, number, made_by, f"{version.size} steps would be planned twice", is_cut=True)
         return None
 
-    def _is_used_again(self, version: _Version, index: int) -> bool:
-        """True if the step reads the rows, and it or a later one uses the same rows."""
-        if self._changes(self.steps[index], version):
-            return bool(self.steps[index].overs)
-        for step in self.steps[index + 1 :]:
-            if self._uses(step, version):
-                return True
+    def _uses_from(self, version: _Version, index: int, dear: _Dear) -> int:
+        """Counts the steps from this one on that need what is dear about the rows; none if it only changes them."""
+        if not self._reads(self.steps[index], version):
+            return 0
+        uses = 0
+        for step in self.steps[index:]:
+            uses += self._reads(step, version) and self._dear_for(step.columns_read, version) == dear
             version = self._changed(step, version, ())
-        return self.needs_working
+        return uses + (self.needs_working and self._dear_for(self.steps[-1].after.columns, version) == dear)
+
+    def _dear_for(self, columns: Collection[str], version: _Version) -> _Dear | None:
+        """Returns why computing some columns again is dear; None if it is not."""
+        if version.dear is not None:
+            return version.dear
+        if not large_joins(version.changes, self.is_small):
+            return None
+        changes = narrowed_changes(version.changes, columns, self.droppable, all_active=version.all_active)
+        joins = large_joins(changes, self.is_small)
+        return _Dear(self._reason(changes), joins) if joins else None
+
+    def _reason(self, changes: Sequence[Step]) -> str:
+        seq, large = next(
+            (step.seq, table) for step in changes for table in step.joined if not self.is_small(table.source)
+        )
+        return f"operation {seq} joins {large.source.dataset.id}"
 
     def _uses(self, step: Step, version: _Version) -> bool:
         return self._reads(step, version) or self._changes(step, version)
@@ -181,7 +229,9 @@ class _Deciding:
         waiting = frozenset() if settles else version.waiting
         return replace(
             after,
-            dear=version.dear or self._dear_to_join(step),
+            dear=self._dear_for(version.segment.varying, version) if step.overs else version.dear,
+            changes=() if step.overs else (*version.changes, step),
+            all_active=after.segment.all_active if step.overs else version.all_active,
             depth=version.depth + settles,
             size=version.size + settles + (sum(one.size for one in read) if step.overs else 0),
             waiting=frozenset() if joins else waiting | (step.writes.keys() & after.segment.varying.keys()),
@@ -190,13 +240,11 @@ class _Deciding:
     def _added(self, step: Step, read: Sequence[_Version]) -> _Version:
         segment, size = step.added_segment(self.input, self.evaluator), 1 + sum(version.size for version in read)
         is_kept = step.seq in self.in_passes and size < CUT_EVERY
-        return _Version(segment, None if is_kept else self._dear_to_add(step, read), size=size)
+        dear = None if is_kept else self._dear_to_add(step, read)
+        return _Version(segment, dear, size=size, all_active=segment.all_active)
 
-    def _dear_to_join(self, step: Step) -> str | None:
-        large = next((table for table in step.joined if not self.is_small(table.source)), None)
-        return f"operation {step.seq} joins {large.source.dataset.id}" if large is not None else None
-
-    def _dear_to_add(self, step: Step, read: Sequence[_Version]) -> str | None:
+    def _dear_to_add(self, step: Step, read: Sequence[_Version]) -> _Dear | None:
         if step.shuffles:
-            return f"operation {step.seq} shuffles rows"
-        return next((version.dear for version in read if version.dear is not None), None)
+            return _Dear(f"operation {step.seq} shuffles rows")
+        dear = (self._dear_for(version.segment.varying, version) for version in read)
+        return next((one for one in dear if one is not None), None)

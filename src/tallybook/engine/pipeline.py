@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 
+from tallybook.engine.keeping import large_joins
 from tallybook.engine.plan import Calculation, RunContext
 from tallybook.engine.tables import Tables
 from tallybook.expressions.compile import Compiler
@@ -23,16 +25,34 @@ from tallybook.model.columns import (
     ColumnType,
 )
 from tallybook.operations.base import BuildContext, Step
-from tallybook.operations.flow import columns_used, live_columns, lookup_columns
+from tallybook.operations.flow import columns_used, live_columns, lookup_columns, narrowed_changes
+from tallybook.operations.lookups import droppable_aliases
 from tallybook.operations.one_pass import summaries
 from tallybook.operations.schema import SourceTable
 from tallybook.rows import sql
 from tallybook.rows.ids import POSITION, RowIds
 from tallybook.rows.joins import KeyedTables
+from tallybook.rows.segments import Segment
 from tallybook.rows.system import column_values, input_system_columns, is_active, rows_of_period, select_typed
 from tallybook.rows.working import Rows, loaded_rows, union
 
-Working = tuple[Rows, ...]
+
+@dataclass(frozen=True)
+class Version:
+    """The rows of a segment between two steps, and how they came about since they were read, added or kept."""
+
+    rows: Rows
+    start: Rows
+    changes: tuple[Step, ...] = ()
+    """The steps that made `rows` of the rows at the start."""
+
+    @classmethod
+    def of(cls, rows: Rows) -> Version:
+        """Returns rows that are not made again."""
+        return cls(rows, rows)
+
+
+Working = tuple[Version, ...]
 """The working dataset: the rows of each segment, in the order in which they came in."""
 
 
@@ -94,11 +114,11 @@ class Pipeline:
         segment = self.calculation.input_segment(frame.columns, self.tables.periods(source))
         values = _system(frame, source, context, self.build.ids)
         own = {name: values[name] for name in (*SYSTEM_COLUMNS, *VALIDITY_COLUMNS) if name in segment.varying}
-        return (loaded_rows(segment, frame, own, self.live[0] | {DELETED}),)
+        return (Version.of(loaded_rows(segment, frame, own, self.live[0] | {DELETED})),)
 
     def active_input(self) -> DataFrame:
         """Returns the input rows of the period that are not deleted, without their columns."""
-        (rows,) = self.first()
+        rows = self.first()[0].rows
         active = rows.frame if rows.segment.all_active else rows.frame.filter(is_active())
         return active.selectExpr("1")
 
@@ -107,22 +127,32 @@ class Pipeline:
         build = self.build
         if step.overs:
             build = replace(build, totals=step.totals(self.read(step, working), build))
-        changed = tuple(self._changed(step, rows, build) for rows in working)
+        changed = tuple(self._version_after(step, version, build) for version in working)
         if not step.adds_rows:
             return changed
         if step.seq in self.passes and step.seq not in self.build.summaries:
             self.build.summaries.update(self._summaries(self.passes[step.seq], working))
-        return (*changed, step.add(None if step.appends is not None else self.read(step, working), self.build))
+        added = step.add(None if step.appends is not None else self.read(step, working), self.build)
+        return (*changed, Version.of(added))
 
     def _summaries(self, steps: Sequence[Step], working: Working) -> dict[int, DataFrame]:
         """Returns the groups of the steps of a pass. What is added between them is NULL in their rows."""
-        known = tuple(replace(rows, segment=rows.segment.with_nulls(steps[-1].before.columns)) for rows in working)
         columns = {name: step.before.columns[name] for step in steps for name in step.columns_read}
         assert self.keep_groups is not None, "there are passes only if groups are kept"
-        return summaries(steps, self._selected(steps[0], known, columns), self.build, self.keep_groups)
+        rows = self._selected(steps[:1], working, columns, steps[-1].before.columns)
+        return summaries(steps, rows, self.build, self.keep_groups)
+
+    def _version_after(self, step: Step, version: Version, build: BuildContext) -> Version:
+        rows = self._changed(step, version.rows, build)
+        if not self._changes(step, version.rows.segment):
+            return replace(version, rows=rows)
+        return Version.of(rows) if step.overs else replace(version, rows=rows, changes=(*version.changes, step))
+
+    def _changes(self, step: Step, segment: Segment) -> bool:
+        return bool(step.writes) and step.selects(segment, self.build.evaluator) is not False
 
     def _changed(self, step: Step, rows: Rows, build: BuildContext) -> Rows:
-        if step.writes and step.selects(rows.segment, self.build.evaluator) is not False:
+        if self._changes(step, rows.segment):
             changed = step.change(rows, build)
             return changed if self.calculation.optimisations.fuse_updates else changed.settled()
         return replace(rows, segment=step.segment_after(rows.segment, self.build.evaluator))
@@ -130,11 +160,42 @@ class Pipeline:
     def read(self, step: Step, working: Working) -> Rows:
         """Returns the rows of all segments that a step may select. If it selects none, a segment stands for all: the
         filter of the step leaves none of its rows."""
-        return self._selected(step, working, {name: step.before.columns[name] for name in step.columns_read})
+        return self._selected([step], working, {name: step.before.columns[name] for name in step.columns_read})
 
-    def _selected(self, step: Step, working: Working, columns: Mapping[str, ColumnType]) -> Rows:
-        selected = [rows for rows in working if step.selects(rows.segment, self.build.evaluator) is not False]
-        return union(selected or working[:1], columns)
+    def _selected(
+        self,
+        steps: Sequence[Step],
+        working: Working,
+        columns: Mapping[str, ColumnType],
+        known: Mapping[str, ColumnType] = MappingProxyType({}),
+    ) -> Rows:
+        """Returns the rows that any of the steps may select, with columns. `known` are columns that are NULL in rows
+        that do not have them."""
+        evaluator = self.build.evaluator
+        selected = [
+            version
+            for version in working
+            if any(step.selects(version.rows.segment, evaluator) is not False for step in steps)
+        ]
+        rows = [self._with_columns(version, columns, steps[0]) for version in selected or working[:1]]
+        return union([replace(one, segment=one.segment.with_nulls(known)) for one in rows], columns)
+
+    def _with_columns(self, version: Version, columns: Collection[str], use: Step) -> Rows:
+        """Returns rows that have these columns. They are made again, from the start, if that saves a join to a large
+        table whose columns are not needed."""
+        start = version.start.segment
+        changes = narrowed_changes(version.changes, columns, self.droppable, all_active=start.all_active)
+        is_small = self.tables.is_small
+        if not large_joins(version.changes, is_small) - large_joins((*changes, use), is_small):
+            return version.rows
+        rows = reduce(lambda rows, step: self._changed(step, rows, self.build), changes, version.start)
+        return replace(rows, segment=rows.segment.with_nulls(use.before.columns))
+
+    def droppable(self, step: Step) -> Collection[str]:
+        """Returns the tables that a step need not join if nothing reads them."""
+        if not self.calculation.optimisations.drop_joins:
+            return ()
+        return droppable_aliases(step, self.build.keyed.is_unique)
 
     def taken(self, step: Step, working: Working) -> DataFrame:
         """Returns the rows that a step publishes or tests."""
@@ -143,19 +204,15 @@ class Pipeline:
 
     def verdicts(self, steps: Sequence[Step], working: Working) -> DataFrame:
         """Returns a column for each of several tests of the same rows; see `Step.verdict`."""
-        evaluator = self.build.evaluator
-        selected = [
-            rows for rows in working if any(step.selects(rows.segment, evaluator) is not False for step in steps)
-        ]
         columns = {name: step.before.columns[name] for step in steps for name in step.columns_read}
-        rows = union(selected or working[:1], columns)
+        rows = self._selected(steps, working, columns)
         return rows.frame.select(
             *(step.verdict(rows, self.build).alias(f"verdict{index}") for index, step in enumerate(steps))
         )
 
     def frame(self, working: Working, columns: Mapping[str, ColumnType]) -> DataFrame:
         """Returns columns of all working rows."""
-        return union(working, columns).select({name: name for name in columns})
+        return union([version.rows for version in working], columns).select({name: name for name in columns})
 
 
 def other_rows(

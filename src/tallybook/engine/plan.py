@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
-from tallybook.engine.keeping import IsSmall, Keep, KeptTable, decide, kept_tables
+from tallybook.engine.keeping import Deciding, Droppable, IsSmall, Keep, KeptTable, none_droppable
 from tallybook.errors import RunError, ValidationError, fail
 from tallybook.expressions.evaluate import BlindEvaluator, Evaluator
 from tallybook.expressions.parameters import Parameters
@@ -18,13 +18,14 @@ from tallybook.model.relative_period import RunPeriod
 from tallybook.model.replaced_periods import ReplacedPeriods
 from tallybook.operations.base import Step
 from tallybook.operations.flow import publications, source_tables
+from tallybook.operations.lookups import droppable_aliases, has_unique_keys
 from tallybook.operations.one_pass import find_passes
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable, WorkingSchema
 from tallybook.project.bind import BoundProject
 from tallybook.rows.ids import MAX_STEPS
 from tallybook.rows.segments import Constant, Segment, new_segment
-from tallybook.storage.inputs import are_small
+from tallybook.storage.inputs import are_small, have_unique_keys
 
 FROM_THE_ENGINE = {SOURCE_DATASET_ID, SOURCE_TABLE, OPERATION_SEQ}
 """System columns that the engine sets on input rows even if the data has them."""
@@ -81,6 +82,8 @@ class Optimisations:
     """Join a lookup once as long as its keys stay the same, and compute small joined tables once."""
     one_pass: bool = True
     """Compute aggregates with the same results over the same rows in one pass."""
+    drop_joins: bool = True
+    """Do not join a large table for those uses of the rows that read nothing of it."""
     prepare_joins: bool = True
     """Find out before the first step which joined tables have unique keys, join those without a check, and fetch small
     tables."""
@@ -127,14 +130,22 @@ class Calculation:
         )
 
     def keeps(
-        self, is_small: IsSmall, in_passes: Collection[int] = (), *, needs_working: bool = False
+        self,
+        is_small: IsSmall,
+        in_passes: Collection[int] = (),
+        droppable: Droppable = none_droppable,
+        *,
+        needs_working: bool = False,
     ) -> tuple[Keep, ...]:
-        """The rows that are kept because they are used more than once; the same for all data. `in_passes` are the
-        aggregates whose groups a pass keeps."""
+        """The rows that are kept because they are used more than once. `in_passes` are the aggregates whose groups a
+        pass keeps; `droppable` returns the tables of a step that need not be joined if nothing reads them."""
         if not self.optimisations.keep_rows:
             return ()
         first = self.input_segment(self.schema.system)
-        return decide(first, self.input, self.steps, self.evaluator, is_small, in_passes, needs_working=needs_working)
+        deciding = Deciding(
+            self.input, self.steps, self.evaluator, is_small, in_passes, droppable, needs_working=needs_working
+        )
+        return deciding.keeps(first)
 
     def passes(self, *, needs_working: bool = False) -> tuple[tuple[int, ...], ...]:
         """The aggregates that can be computed in one pass over the rows that they group, by seq; the same for all data.
@@ -149,7 +160,7 @@ class Calculation:
         if not self.optimisations.reuse_joins:
             return ()
         first = self.input_segment(self.schema.system)
-        return kept_tables(first, self.input, self.steps, self.evaluator, is_small)
+        return Deciding(self.input, self.steps, self.evaluator, is_small).kept_tables(first)
 
     @property
     def last(self) -> WorkingSchema:
@@ -173,15 +184,31 @@ class Plan(Calculation):
     @property
     def kept(self) -> tuple[Keep, ...]:
         """The rows that the run keeps."""
-        return self.keeps(self._is_small, {seq for seqs in self.passes() for seq in seqs})
+        in_passes = {seq for seqs in self.passes() for seq in seqs}
+        return self.keeps(self.is_small, in_passes, self._droppable)
 
     @property
     def tables_kept(self) -> tuple[KeptTable, ...]:
         """The small joined tables that the run reads once."""
-        return self.kept_tables(self._is_small)
+        return self.kept_tables(self.is_small)
 
-    def _is_small(self, source: SourceTable) -> bool:
+    def is_small(self, source: SourceTable) -> bool:
+        """True if one task can process all rows of a table."""
         return are_small(self.locations[source])
+
+    def has_unique_keys(self, source: SourceTable, columns: Sequence[str]) -> bool:
+        """True if it is known that no two rows that a run reads have the same values in these columns."""
+        locations = self.locations[source]
+        return have_unique_keys(locations, source.table, columns, periods_read(source, locations, self.context))
+
+    def _droppable(self, step: Step) -> Collection[str]:
+        """The tables that a run need not join if nothing reads them. It fetches small tables, so their keys are taken
+        to be unique until then."""
+        if not (self.optimisations.drop_joins and self.optimisations.prepare_joins):
+            return ()
+        return droppable_aliases(
+            step, lambda rows, join: self.is_small(rows.table) or has_unique_keys(rows, join.key_columns, self)
+        )
 
     @property
     def outputs(self) -> tuple[Publication, ...]:

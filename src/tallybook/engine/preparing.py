@@ -5,7 +5,7 @@ A join to rows that the driver has needs no job of its own, and one to unique ke
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 
 from tallybook.engine.pipeline import Pipeline
 from tallybook.errors import ProblemError
-from tallybook.operations.base import Step
 from tallybook.storage.failure import SPARK_ERRORS
 
 _MOST_ROWS = 20_000
@@ -28,17 +27,18 @@ _AT_ONCE = 4
 def preparing_joins(pipeline: Pipeline) -> Iterator[None]:
     """Prepares the joins of all steps while the block runs. A table that cannot be prepared is joined with a check, and
     what is wrong with it is then reported by the step that it concerns."""
-    build = pipeline.build
-
-    def prepare(step: Step) -> None:
-        with suppress(ProblemError, *SPARK_ERRORS):
-            step.prepare_tables(build, pipeline.tables, fetch_unique)
-
+    build, steps = pipeline.build, pipeline.calculation.steps
+    preparations = [one for step in steps for one in step.preparations(build, pipeline.tables, fetch_unique)]
     with ThreadPoolExecutor(_AT_ONCE, "prepare") as pool:
-        prepared = [pool.submit(prepare, step) for step in pipeline.calculation.steps if step.unique_tables]
+        prepared = [pool.submit(_attempt, one) for one in preparations]
         yield
         for one in prepared:
             one.result()
+
+
+def _attempt(prepare: Callable[[], None]) -> None:
+    with suppress(ProblemError, *SPARK_ERRORS):
+        prepare()
 
 
 def fetch_unique(frame: DataFrame, keys: Sequence[str]) -> DataFrame | None:

@@ -214,11 +214,11 @@ class Step:
             for path, reduced in rows.per_expression.items()
         }
 
-    def prepare_tables(self, build: BuildContext, known: KnownTables, fetch: Fetch) -> None:
-        """Prepares the joins to its unique tables; see `lookups.prepare_tables`."""
-        from tallybook.operations.lookups import prepare_tables
+    def preparations(self, build: BuildContext, known: KnownTables, fetch: Fetch) -> Sequence[Callable[[], None]]:
+        """What prepares the joins to its unique tables, one function for each; see `lookups.preparations`."""
+        from tallybook.operations.lookups import preparations
 
-        prepare_tables(self, build, known, fetch)
+        return preparations(self, build, known, fetch)
 
     def totals(self, rows: Rows, build: BuildContext) -> tuple[Totals, ...]:
         """The aggregates over groups that it has. `rows` are those that it may select, of all segments."""
@@ -347,6 +347,16 @@ class Step:
             needed |= self.publishes.needed_columns
         return frozenset(needed & self.before.columns.keys())
 
+    def narrowed(self, wanted: Collection[str], droppable: Collection[str]) -> Step | None:
+        """The step reduced to what gives the `wanted` columns their values; None if it sets none of them.
+
+        It is asked of steps that change rows and have no aggregates over groups. `droppable` are the aliases of tables
+        that need not be joined if nothing reads them. A step that joins any other table stays whole, because a second
+        match must fail the run.
+        """
+        is_needed = not self.joined_aliases <= set(droppable) or not self.writes.keys().isdisjoint(wanted)
+        return self if is_needed else None
+
     @property
     def overwrites(self) -> frozenset[str]:
         """The columns it sets on every active row."""
@@ -372,6 +382,11 @@ class Step:
     def joined(self) -> tuple[LookupTable | JoinedTable, ...]:
         """The tables whose columns its expressions can read by an alias."""
         return (*self.lookups, *self.joins)
+
+    @property
+    def joined_aliases(self) -> frozenset[str]:
+        """The aliases of `joined`."""
+        return frozenset(table.alias for table in self.joined)
 
     @property
     def unique_joins(self) -> tuple[JoinedTable, ...]:

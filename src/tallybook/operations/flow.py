@@ -5,7 +5,7 @@ The functions are pure and use only the contract of `base.Step`, never a single 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import or_
@@ -78,6 +78,28 @@ def live_columns(
     for step, may_be_deleted in reversed(list(zip(steps, deleting, strict=False))):
         live.append(step.needs(live[-1], all_active=active_only or not may_be_deleted))
     return tuple(reversed(live))
+
+
+def narrowed_changes(
+    changes: Sequence[Step],
+    wanted: Collection[str],
+    droppable: Callable[[Step], Collection[str]],
+    *,
+    all_active: bool,
+) -> tuple[Step, ...]:
+    """Returns what the steps that change rows must do so that these have the `wanted` columns, and nothing else.
+
+    `droppable` returns the tables of a step that need not be joined if nothing reads them, `all_active` says that no
+    row is deleted before the first step.
+    """
+    deleting = accumulate((step.deletes_rows for step in changes), or_, initial=not all_active)
+    needed, kept = frozenset(wanted), list[Step]()
+    for step, may_be_deleted in reversed(list(zip(changes, deleting, strict=False))):
+        narrowed = step.narrowed(needed, droppable(step))
+        if narrowed is not None:
+            kept.append(narrowed)
+            needed = narrowed.needs(needed, all_active=not may_be_deleted)
+    return tuple(reversed(kept))
 
 
 def used_columns(steps: Sequence[Step], input: SourceTable, dataset_id: str, version: int) -> dict[int, set[str]]:

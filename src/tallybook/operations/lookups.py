@@ -78,24 +78,39 @@ def join_tables(rows: Rows, step: Step, tables: Sequence[JoinedTable], build: Bu
     return replace(rows, frame=frame, joined=present)
 
 
-def prepare_tables(step: Step, build: BuildContext, known: KnownTables, fetch: Fetch) -> None:
-    """Prepares the tables of which the step joins at most one row to each of its rows.
+def preparations(step: Step, build: BuildContext, known: KnownTables, fetch: Fetch) -> list[Callable[[], None]]:
+    """Returns what prepares each of the tables of which the step joins at most one row to each of its rows.
 
     Small tables are fetched if the joined rows are used several times. A table whose keys are known to be unique is
     joined without a check. Other small tables are fetched, too, to find out whether their keys are unique.
     """
-    for table in (*lookups_of(step), *step.unique_joins):
-        join, load = _join_of(step, table, build), partial(table.rows.frame, build)
-        is_small, is_shared = known.is_small(table.source), (step.seq, table.alias) in build.kept_tables
-        if is_small and is_shared and build.keyed.fetch(table.rows, join, load, build.compiler, fetch):
-            continue
-        if _has_unique_keys(table.rows, join.key_columns, known):
-            build.keyed.trust(table.rows, join, partial(table.rows.frame, build, spread=True), build.compiler)
-        elif is_small and not is_shared:
-            build.keyed.fetch(table.rows, join, load, build.compiler, fetch)
+    tables = (*lookups_of(step), *step.unique_joins)
+    return [partial(_prepare, step, table, build, known, fetch) for table in tables]
 
 
-def _has_unique_keys(rows: SourceRows, columns: Sequence[str] | None, known: KnownTables) -> bool:
+def _prepare(step: Step, table: JoinedTable, build: BuildContext, known: KnownTables, fetch: Fetch) -> None:
+    join, load = _join_of(step, table, build), partial(table.rows.frame, build)
+    if not build.keyed.claim(table.rows, join):
+        return
+    is_small, is_shared = known.is_small(table.source), (step.seq, table.alias) in build.kept_tables
+    if is_small and is_shared and build.keyed.fetch(table.rows, join, load, build.compiler, fetch):
+        return
+    if has_unique_keys(table.rows, join.key_columns, known):
+        build.keyed.trust(table.rows, join, partial(table.rows.frame, build, spread=True), build.compiler)
+    elif is_small and not is_shared:
+        build.keyed.fetch(table.rows, join, load, build.compiler, fetch)
+
+
+def droppable_aliases(step: Step, is_unique: Callable[[SourceRows, Join], bool]) -> frozenset[str]:
+    """Returns the tables that a step need not join if nothing reads them: they give each row one row at most, and
+    finding that one cannot fail. `is_unique` says whether it is known that no two rows have the same keys."""
+    from tallybook.rows.joins import Join
+
+    tables = [(table, Join.on(table.conditions, table.alias, ())) for table in (*lookups_of(step), *step.joins)]
+    return frozenset(table.alias for table, join in tables if join.is_reusable and is_unique(table.rows, join))
+
+
+def has_unique_keys(rows: SourceRows, columns: Sequence[str] | None, known: KnownTables) -> bool:
     if columns is None:
         return False
     if rows.grouping is not None:
@@ -112,10 +127,10 @@ def _join_of(step: Step, table: JoinedTable, build: BuildContext) -> Join:
 
 def _tables_of_selector(selector: Typed | None, tables: Sequence[JoinedTable]) -> set[str]:
     """The tables whose rows decide whether a row is selected."""
-    return _tables_behind(() if selector is None else (selector,), tables)
+    return tables_behind(() if selector is None else (selector,), tables)
 
 
-def _tables_behind(expressions: Iterable[Typed], tables: Sequence[JoinedTable]) -> set[str]:
+def tables_behind(expressions: Iterable[Typed], tables: Sequence[JoinedTable]) -> set[str]:
     """The tables that expressions read, and those that are needed to join these. A join condition reads earlier tables
     only."""
     aliases = {alias for typed in expressions for alias in tables_read(typed)}
@@ -171,7 +186,7 @@ def totals_of(rows: Rows, step: Step, build: BuildContext) -> tuple[Totals, ...]
     """The aggregates over groups of the rows that a step selects. `rows` are all rows that it may select."""
     tables = [*lookups_of(step), *step.joins]
     selector = () if step.selector is None else (step.selector,)
-    needed = _tables_behind((*selector, *step.overs), tables)
+    needed = tables_behind((*selector, *step.overs), tables)
     selected = filtered(rows, step, build, [table for table in tables if table.alias in needed])
     return compute_totals(selected, step.overs, build.compiler)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -23,7 +23,7 @@ from tallybook.operations.assignments import (
 )
 from tallybook.operations.base import BuildContext, Operation, Step
 from tallybook.operations.binding import Binding
-from tallybook.operations.lookups import assign_columns, lookups_of, totals_of
+from tallybook.operations.lookups import assign_columns, lookups_of, tables_behind, totals_of
 from tallybook.operations.source_time import bind_validity
 from tallybook.operations.sources import JoinedTable, Source, bind_joined_source
 
@@ -177,6 +177,16 @@ class UpdateStep(Step):
         conditions: dict[str, Step] = dict.fromkeys(self.expressions, replace(self, assignments=()))
         values = {path: replace(self, assignments=(assignment,)) for path, assignment in self.by_path.items()}
         return conditions | self.source_checks | values
+
+    def narrowed(self, wanted: Collection[str], droppable: Collection[str]) -> Step | None:
+        whole = super().narrowed(wanted, droppable)
+        if whole is None or not self.joined_aliases <= set(droppable):
+            return whole
+        assignments = tuple(assignment for assignment in self.assignments if assignment.column in wanted)
+        read = [] if self.selector is None else [self.selector]
+        read += [assignment.value for assignment in assignments if assignment.value is not None]
+        needed = tables_behind(read, self.joins)
+        return replace(self, assignments=assignments, joins=tuple(one for one in self.joins if one.alias in needed))
 
     def totals(self, rows: Rows, build: BuildContext) -> tuple[Totals, ...]:
         return totals_of(rows, self, build)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from threading import Lock
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -48,8 +49,8 @@ class Join:
 
     @property
     def of_table(self) -> tuple[object, ...]:
-        """What the rows of the joined table by key depend on, beside the table."""
-        return self.alias, tuple((eq.theirs, eq.type) for eq in self.equalities), self.rest, self.columns
+        """What the rows of the joined table by key depend on, beside the table and the columns."""
+        return self.alias, tuple((eq.theirs, eq.type) for eq in self.equalities), self.rest
 
     @property
     def key_columns(self) -> tuple[str, ...] | None:
@@ -117,7 +118,18 @@ class KeyedTables:
 
     keep: Callable[[DataFrame], DataFrame] | None = None
     """Lets Spark compute rows once; None if they are computed again for each use."""
-    _known: list[tuple[object, KeyedRows]] = field(default_factory=list)
+    _known: list[tuple[object, frozenset[str], KeyedRows]] = field(default_factory=list)
+    """The table and the join, the columns, and the rows."""
+    _claimed: list[object] = field(default_factory=list)
+    _claiming: Lock = field(default_factory=Lock, repr=False)
+
+    def claim(self, table: object, join: Join) -> bool:
+        """Returns True to the first of several threads that want to prepare the same rows."""
+        wanted = (table, join.of_table, join.columns)
+        with self._claiming:
+            is_first = wanted not in self._claimed
+            self._claimed += [wanted] if is_first else []
+            return is_first
 
     def by_key(
         self, table: object, join: Join, load: Callable[[], DataFrame], compiler: Compiler, *, is_kept: bool
@@ -148,12 +160,19 @@ class KeyedTables:
             self._add(table, join, KeyedRows(rows, is_unique=True))
         return True
 
+    def is_unique(self, table: object, join: Join) -> bool:
+        """True if it is known that no two rows of a table have the same keys."""
+        found = self._find(table, join)
+        return found is not None and found.is_unique
+
     def _find(self, table: object, join: Join) -> KeyedRows | None:
         wanted = (table, join.of_table)
-        return next((rows for known, rows in self._known if known == wanted), None)
+        return next(
+            (rows for known, columns, rows in self._known if known == wanted and columns.issuperset(join.columns)), None
+        )
 
     def _add(self, table: object, join: Join, rows: KeyedRows) -> KeyedRows:
-        self._known.append(((table, join.of_table), rows))
+        self._known.append(((table, join.of_table), frozenset(join.columns), rows))
         return rows
 
 
