@@ -26,7 +26,6 @@ from tallybook.model.columns import (
 )
 from tallybook.operations.base import BuildContext, Step
 from tallybook.operations.flow import columns_used, live_columns, lookup_columns, narrowed_changes
-from tallybook.operations.lookups import droppable_aliases
 from tallybook.operations.one_pass import summaries
 from tallybook.operations.schema import SourceTable
 from tallybook.rows import sql
@@ -193,9 +192,7 @@ class Pipeline:
 
     def droppable(self, step: Step) -> Collection[str]:
         """Returns the tables that a step need not join if nothing reads them."""
-        if not self.calculation.optimisations.drop_joins:
-            return ()
-        return droppable_aliases(step, self.build.keyed.is_unique)
+        return step.droppable(self.build.keyed.is_unique) if self.calculation.optimisations.drop_joins else ()
 
     def taken(self, step: Step, working: Working) -> DataFrame:
         """Returns the rows that a step publishes or tests."""

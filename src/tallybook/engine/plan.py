@@ -18,7 +18,6 @@ from tallybook.model.relative_period import RunPeriod
 from tallybook.model.replaced_periods import ReplacedPeriods
 from tallybook.operations.base import Step
 from tallybook.operations.flow import publications, source_tables
-from tallybook.operations.lookups import droppable_aliases, has_unique_keys
 from tallybook.operations.one_pass import find_passes
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable, WorkingSchema
@@ -206,8 +205,8 @@ class Plan(Calculation):
         to be unique until then."""
         if not (self.optimisations.drop_joins and self.optimisations.prepare_joins):
             return ()
-        return droppable_aliases(
-            step, lambda rows, join: self.is_small(rows.table) or has_unique_keys(rows, join.key_columns, self)
+        return step.droppable(
+            lambda rows, join: self.is_small(rows.table) or rows.are_unique_by(join.key_columns, self)
         )
 
     @property

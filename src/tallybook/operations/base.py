@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tallybook.operations.grouping import BoundGrouping
     from tallybook.operations.totals import Totals
     from tallybook.rows.ids import RowIds
-    from tallybook.rows.joins import Fetch, KeyedTables
+    from tallybook.rows.joins import Fetch, Join, KeyedTables
     from tallybook.rows.working import Rows
 
 MAX_SEQ = 2**31 - 1
@@ -107,6 +107,10 @@ class KnownTables(Protocol):
         """True if it is known that no two of its rows in a run have the same values in these columns. Rows with a NULL
         among them may repeat."""
         ...
+
+
+IsUnique = Callable[[SourceRows, "Join"], bool]
+"""True if it is known that no two rows of a source have the same keys of a join."""
 
 
 @dataclass(frozen=True)
@@ -219,6 +223,12 @@ class Step:
         from tallybook.operations.lookups import preparations
 
         return preparations(self, build, known, fetch)
+
+    def droppable(self, is_unique: IsUnique) -> frozenset[str]:
+        """The aliases of its tables that need not be joined if nothing reads them; see `lookups.droppable_aliases`."""
+        from tallybook.operations.lookups import droppable_aliases
+
+        return droppable_aliases(self, is_unique)
 
     def totals(self, rows: Rows, build: BuildContext) -> tuple[Totals, ...]:
         """The aggregates over groups that it has. `rows` are those that it may select, of all segments."""

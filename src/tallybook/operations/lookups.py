@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tallybook.expressions.check import Checker, Typed, columns_read, tables_read
 from tallybook.expressions.tree import Call, ColumnName
 from tallybook.model.columns import DELETED, UPDATED_AT
-from tallybook.operations.base import BuildContext, KnownTables, Step
+from tallybook.operations.base import BuildContext, IsUnique, KnownTables, Step
 from tallybook.operations.schema import LookupTable, WorkingSchema
 from tallybook.operations.sources import JoinedTable, SourceRows
 from tallybook.operations.totals import Totals, compute_totals, join_totals
@@ -95,27 +95,19 @@ def _prepare(step: Step, table: JoinedTable, build: BuildContext, known: KnownTa
     is_small, is_shared = known.is_small(table.source), (step.seq, table.alias) in build.kept_tables
     if is_small and is_shared and build.keyed.fetch(table.rows, join, load, build.compiler, fetch):
         return
-    if has_unique_keys(table.rows, join.key_columns, known):
+    if table.rows.are_unique_by(join.key_columns, known):
         build.keyed.trust(table.rows, join, partial(table.rows.frame, build, spread=True), build.compiler)
     elif is_small and not is_shared:
         build.keyed.fetch(table.rows, join, load, build.compiler, fetch)
 
 
-def droppable_aliases(step: Step, is_unique: Callable[[SourceRows, Join], bool]) -> frozenset[str]:
+def droppable_aliases(step: Step, is_unique: IsUnique) -> frozenset[str]:
     """Returns the tables that a step need not join if nothing reads them: they give each row one row at most, and
     finding that one cannot fail. `is_unique` says whether it is known that no two rows have the same keys."""
     from tallybook.rows.joins import Join
 
     tables = [(table, Join.on(table.conditions, table.alias, ())) for table in (*lookups_of(step), *step.joins)]
     return frozenset(table.alias for table, join in tables if join.is_reusable and is_unique(table.rows, join))
-
-
-def has_unique_keys(rows: SourceRows, columns: Sequence[str] | None, known: KnownTables) -> bool:
-    if columns is None:
-        return False
-    if rows.grouping is not None:
-        return {key.column for key in rows.grouping.keys} <= set(columns)
-    return known.has_unique_keys(rows.table, columns)
 
 
 def _join_of(step: Step, table: JoinedTable, build: BuildContext) -> Join:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ from tallybook.source import path_text
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from tallybook.operations.base import BuildContext
+    from tallybook.operations.base import BuildContext, KnownTables
 
 Path = tuple[str | int, ...]
 
@@ -76,6 +76,15 @@ class SourceRows:
         read = {column.column for typed in self.expressions.values() for column in columns_read(typed)}
         keys = [key.column for key in self.grouping.keys] if self.grouping else wanted
         return frozenset(read.union(keys))
+
+    def are_unique_by(self, columns: Sequence[str] | None, known: KnownTables) -> bool:
+        """True if it is known that no two of the rows have the same values in some columns. None stands for conditions
+        that are more than equalities of columns."""
+        if columns is None:
+            return False
+        if self.grouping is not None:
+            return {key.column for key in self.grouping.keys} <= set(columns)
+        return known.has_unique_keys(self.table, columns)
 
     def origins(self, column: str) -> frozenset[str]:
         """The columns of the table that the values of one of its columns are computed from."""
