@@ -147,6 +147,40 @@ def test_twelve_aggregates_over_all_rows_before_them_end_soon(spark: SparkSessio
     }
 
 
+def test_totals_over_rows_of_many_origins_end_soon(spark: SparkSession, parquet: Path) -> None:
+    """Each update reads the rows of six origins. A plan that grew six times with each of them would take hours."""
+    every = [{"seq": seq, "name": f"n{seq}", **aggregate(["key"], **{f"n{seq}": "COUNT(*)"})} for seq in range(1, 6)]
+    chain = [f"COUNT(*) OVER (key) + {value}" for value in ("0", "a", "b", "c", "d")]
+    named = zip("abcde", chain, strict=True)
+    updates = [{"seq": 10 + seq, "name": name, **update(**{name: text})} for seq, (name, text) in enumerate(named)]
+    done = collected(spark, parquet, *every, *updates, output(50, columns=["key", "e"]), output(60, columns=["e"]))
+    keys = Counter(row["key"] for row in spark.read.parquet(str(parquet)).collect())
+    assert {(row["key"], row["e"]) for row in done.written[50]} == {(key, 5 * (n + 5)) for key, n in keys.items()}
+    assert Counter(row["e"] for row in done.written[60]) == Counter(row["e"] for row in done.written[50])
+
+
+@pytest.mark.parametrize("keeper", [Keeper, MemoryKeeper])
+def test_totals_are_computed_once_for_two_outputs(
+    spark: SparkSession, parquet: Path, keeper: type[Keeper], capsys: pytest.CaptureFixture[str]
+) -> None:
+    @dataclass
+    class Explained(Collected):
+        def publish(self, output: Publication, rows: DataFrame, warn: Warn) -> None:
+            super().publish(output, rows, warn)
+            rows.explain()
+
+    share = {"seq": 1, "name": "share", **update(share="amount / SUM(amount) OVER (key)")}
+    sink = Explained(needs_working=False)
+    executed(spark, parquet, sink, share, output(2), output(3), keeper=keeper())
+    plans = capsys.readouterr().out
+    assert "Scan ExistingRDD" in plans if keeper is Keeper else "InMemoryTableScan" in plans
+    totals: Counter[str] = Counter()
+    for row in sink.written[2]:
+        totals[row["key"]] += row["share"]
+    assert {round(total, 6) for total in totals.values()} == {1}
+    assert Counter(sink.written[2]) == Counter(sink.written[3])
+
+
 def test_results_that_nothing_looks_at_may_read_columns_that_were_not_kept(spark: SparkSession, parquet: Path) -> None:
     """The summary is kept with its key alone; `n` is read later only for columns that no output has."""
     sink = Collected(needs_working=False)

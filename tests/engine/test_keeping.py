@@ -133,11 +133,34 @@ def test_groups_of_passes_are_cut_once_their_plan_is_long() -> None:
     assert [keep.made_by for keep in alone] == [10 * number for number in range(1, 11)]
 
 
-def test_totals_of_groups_are_computed_again_until_the_plan_is_long() -> None:
-    """Each of these updates reads the rows twice, so the plan doubles: 1, 3, 7, 15, 31 steps."""
-    share = update(amount="amount / SUM(amount) OVER (key)")
-    assert kept(share, OUT, OUT) == []
-    assert kept(*[share] * 6, OUT) == [(60, 0, "31 steps would be planned twice")]
+SHARE = update(amount="amount / SUM(amount) OVER (key)")
+
+
+def test_groups_of_totals_are_kept_if_the_rows_are_used_again() -> None:
+    assert kept(SHARE, OUT) == []
+    assert kept(SHARE, OUT, OUT) == [(10, 10, "they are used 2 times")]
+    assert kept(SHARE, OUT, needs_working=True) == [(10, 10, "they are used 2 times")]
+    assert kept(TOTALS, SHARE, OUT)[-1] == (20, 20, "they are used 2 times"), "the rows of both origins need them"
+    detail = update("_operation_seq = 0", amount="amount / SUM(amount) OVER (key)")
+    assert kept(TOTALS, detail, OUT) == []
+
+
+def test_groups_that_may_be_overwritten_unread_are_not_kept() -> None:
+    """Nothing computes their aggregates then, which could fail."""
+    delete = {"type": "delete", "selector": 'key = "a"'}
+    assert kept(SHARE, update(amount="0"), OUT, OUT) == []
+    assert kept(SHARE, delete, update(amount="0"), OUT, OUT) == []
+
+
+def test_groups_of_totals_are_cut_when_their_plan_is_long() -> None:
+    """Each of these updates reads the rows twice, so the plan doubles until then: 1, 3, 7, 15 and 31 steps."""
+    keeps = calculated(*[SHARE] * 8, OUT)[1]
+    assert [keep.segment for keep in keeps] == [None] * 7
+    assert [keep.made_by for keep in keeps if keep.is_cut] == [50, 60, 70]
+
+
+def test_rows_are_cut_before_totals_that_may_be_overwritten_unread() -> None:
+    assert kept(*[SHARE] * 6, update(amount="0"), OUT)[-1] == (60, 0, "31 steps would be planned twice")
 
 
 def test_a_large_join_is_kept_for_three_uses() -> None:
@@ -150,9 +173,8 @@ def test_a_large_join_is_kept_for_three_uses() -> None:
 
 
 def test_a_large_join_is_kept_for_totals_of_its_rows() -> None:
-    share = update(amount="amount / SUM(amount) OVER (key)")
-    assert kept(joined("prices"), share, OUT) == []
-    assert kept(joined("prices"), share, OUT, OUT) == [(20, 0, "operation 10 joins prices")]
+    assert kept(joined("prices"), SHARE, OUT) == []
+    assert kept(joined("prices"), SHARE, OUT, OUT)[0] == (20, 0, "operation 10 joins prices")
 
 
 def test_a_large_join_is_kept_for_uses_that_need_it() -> None:

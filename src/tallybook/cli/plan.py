@@ -19,6 +19,7 @@ from tallybook.text import Line, Marked
 if TYPE_CHECKING:
     from tallybook.documents.plan import (
         PlanDocument,
+        PlannedKeep,
         PlannedLocation,
         PlannedOperation,
         PlannedOutput,
@@ -228,11 +229,17 @@ def _keep_lines(plan: PlanDocument) -> Iterator[Line]:
         rows = f"the groups of operations {', '.join(map(str, seqs[:-1]))} and {seqs[-1]}"
         yield (f"  before operation {seqs[0]}: {rows}, because one pass over the same rows computes all of them",)
     for keep in plan.keeps:
-        rows = f"the rows of operation {keep.made_by}" if keep.made_by else "the input rows"
-        yield (f"  before operation {keep.before}: {rows}, because {keep.reason}",)
-        yield (f"    columns: {', '.join(keep.columns)}",)
+        yield (f"  before operation {keep.before}: {_kept_rows(keep)}, because {keep.reason}",)
+        if keep.columns:
+            yield (f"    columns: {', '.join(keep.columns)}",)
     for table in plan.kept_tables:
         yield (f"  from operation {table.operation} on: the joined table {table.alias}, because {table.reason}",)
+
+
+def _kept_rows(keep: PlannedKeep) -> str:
+    if keep.made_by == keep.before:
+        return "the groups of its aggregates with OVER"
+    return f"the rows of operation {keep.made_by}" if keep.made_by else "the input rows"
 
 
 def _columns(columns: Mapping[str, str]) -> str:

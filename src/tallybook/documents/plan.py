@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from tallybook.model.written import written
 from tallybook.operations.flow import live_columns
 
 if TYPE_CHECKING:
+    from tallybook.engine.keeping import Keep
     from tallybook.engine.plan import Plan, RunContext
     from tallybook.model.location import Location
     from tallybook.model.run import Run
@@ -186,9 +187,10 @@ class PlannedKeep(Document):
     before: int
     """The operation before which they are kept."""
     made_by: int
-    """The operation that made them; 0 for input rows."""
+    """The operation that made them; 0 for input rows. If it is the same as `before`, the groups of its aggregates with
+    OVER are kept."""
     columns: tuple[str, ...]
-    """The columns that later operations may need."""
+    """The columns that later operations may need; of groups, those of OVER."""
     reason: str
     """Why computing them again would cost more."""
 
@@ -366,11 +368,17 @@ def _keeps(plan: Plan) -> tuple[PlannedKeep, ...]:
         PlannedKeep(
             before=plan.steps[keep.step].seq,
             made_by=keep.made_by,
-            columns=tuple(name for name in plan.steps[keep.step].before.columns if name in live[keep.step]),
+            columns=_kept_columns(plan.steps[keep.step], keep, live[keep.step]),
             reason=keep.reason,
         )
         for keep in plan.kept
     )
+
+
+def _kept_columns(step: Step, keep: Keep, live: Collection[str]) -> tuple[str, ...]:
+    if keep.segment is None:
+        return tuple(dict.fromkeys(key.column for over in step.overs for key in over.keys))
+    return tuple(name for name in step.before.columns if name in live)
 
 
 def _types(columns: Mapping[str, ColumnType]) -> Columns:

@@ -40,6 +40,7 @@ from tallybook.model.run import CheckResult, OutputResult
 from tallybook.operations.base import Step
 from tallybook.operations.flow import live_columns
 from tallybook.operations.publication import Publication
+from tallybook.rows.working import KeepRows
 from tallybook.storage.failure import SPARK_ERRORS
 
 Warn = Callable[[str], None]
@@ -166,7 +167,8 @@ class _Execution:
             begun = time.monotonic()
             self.current = step
             self._notify(StepStarted(step))
-            working = self._keep(working, [keep for keep in keeps if keep.step == index], live[index])
+            here = [keep for keep in keeps if keep.step == index]
+            working = self._keep(working, here, live[index])
             if step.publishes is not None:
                 self._test()
                 rows = self.pipeline.taken(step, working)
@@ -176,7 +178,8 @@ class _Execution:
                 self.has_input |= result is not None and bool(result.rows_written) and not appended
             if step.tests is not None and self.sink.needs_checks:
                 self.checks.append(PlannedCheck(step, self.pipeline.taken(step, working), working))
-            working = self.pipeline.after(step, working)
+            totals = next((keep for keep in here if keep.segment is None), None)
+            working = self.pipeline.after(step, working, self._means(totals) if totals else None)
             if step.publishes is None:
                 self._notify(StepPlanned(step))
         self._test()
@@ -243,10 +246,13 @@ class _Execution:
     def _keep(self, working: Working, keeps: Sequence[Keep], live: frozenset[str]) -> Working:
         kept = list(working)
         for keep in keeps:
-            rows = kept[keep.segment].rows.narrowed(live)
-            means = self.keeper.cut if keep.is_cut else self.keeper.keep
-            kept[keep.segment] = Version.of(rows.kept(means))
+            if keep.segment is not None:
+                rows = kept[keep.segment].rows.narrowed(live)
+                kept[keep.segment] = Version.of(rows.kept(self._means(keep)))
         return tuple(kept)
+
+    def _means(self, keep: Keep) -> KeepRows:
+        return self.keeper.cut if keep.is_cut else self.keeper.keep
 
     @contextmanager
     def _attributing(self) -> Iterator[None]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+from tallybook.expressions.check import overs_of
 from tallybook.expressions.evaluate import Evaluator
 from tallybook.model.columns import DELETED
 from tallybook.operations.base import Step
-from tallybook.operations.flow import narrowed_changes
+from tallybook.operations.flow import live_columns, narrowed_changes
 from tallybook.operations.schema import SourceTable
 from tallybook.rows.segments import Segment
 
@@ -37,8 +39,8 @@ class Keep:
 
     step: int
     """The index of the step."""
-    segment: int
-    """The index of the segment in the working dataset."""
+    segment: int | None
+    """The index of the segment in the working dataset; None for the groups of the step's own aggregates (`OVER`)."""
     made_by: int
     """The operation that made the rows; 0 for input rows."""
     reason: str
@@ -126,7 +128,7 @@ class Deciding:
 
     def keeps(self, first: Segment) -> tuple[Keep, ...]:
         """Returns the rows that are kept, in the order of the steps. `first` are the input rows."""
-        return tuple(sorted(self._keeps(first), key=lambda keep: (keep.step, keep.segment)))
+        return tuple(self._keeps(first))
 
     def kept_tables(self, first: Segment) -> tuple[KeptTable, ...]:
         """Returns the small tables that are joined to rows which several steps use: otherwise each use would read the
@@ -165,9 +167,41 @@ class Deciding:
                     yield keep
                     current[number] = version.kept(size=0 if keep.is_cut else version.size)
             read = [version for version in current if self._reads(step, version)]
+            totals = self._kept_totals(index, current, read) if step.overs else None
+            if totals is not None:
+                yield totals
+                read = [replace(version, size=0) for version in read] if totals.is_cut else read
             current = [self._changed(step, version, read) for version in current]
             if step.adds_rows:
                 current.append(self._added(step, read))
+
+    def _kept_totals(self, index: int, current: Sequence[_Version], read: Sequence[_Version]) -> Keep | None:
+        """Returns the keep of the groups of a step's aggregates, if rows that they are joined to are used more than
+        once. A group is computed for all its aggregates, so nothing is kept if one may be overwritten unread."""
+        step = self.steps[index]
+        columns = {column for path, column in step.column_by_path.items() if overs_of(step.expressions[path])}
+        if not columns <= self._needed[index + 1]:
+            return None
+        changed = [self._changed(step, version, read) for version in current if self._changes(step, version)]
+        uses = sum(self._later_reads(version, index + 1) for version in changed)
+        if uses < 2:
+            return None
+        is_cut = max(version.size for version in changed) >= CUT_EVERY
+        return Keep(index, None, step.seq, f"they are used {uses} times", is_cut=is_cut)
+
+    def _later_reads(self, version: _Version, index: int) -> int:
+        """Counts the steps from an index on that make other rows of a version."""
+        reads = 0
+        for step in self.steps[index:]:
+            reads += self._reads(step, version)
+            version = self._changed(step, version, ())
+        return reads + self.needs_working
+
+    @cached_property
+    def _needed(self) -> Sequence[frozenset[str]]:
+        """The columns that rows which are never deleted need before each step, and after the last."""
+        wanted = self.steps[-1].after.columns if self.needs_working and self.steps else ()
+        return live_columns(self.steps, wanted, active_only=True)
 
     def _kept(self, version: _Version, number: int, index: int) -> Keep | None:
         """Returns the keep of a version before the first step that uses it, if there is one."""

@@ -33,7 +33,7 @@ from tallybook.rows.ids import POSITION, RowIds
 from tallybook.rows.joins import KeyedTables
 from tallybook.rows.segments import Segment
 from tallybook.rows.system import column_values, input_system_columns, is_active, rows_of_period, select_typed
-from tallybook.rows.working import Rows, loaded_rows, union
+from tallybook.rows.working import KeepRows, Rows, loaded_rows, union
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Pipeline:
     tables: Tables
     keep_table: Callable[[DataFrame], DataFrame] | None = None
     """Lets Spark compute a joined table once; None if it is computed again for each use."""
-    keep_groups: Callable[[DataFrame, Mapping[str, ColumnType]], DataFrame] | None = None
+    keep_groups: KeepRows | None = None
     """Keeps the groups of aggregates that are computed in one pass; None if each aggregate is computed alone."""
     needs_working: bool = True
     """True if all columns of the final working dataset are needed."""
@@ -121,11 +121,12 @@ class Pipeline:
         active = rows.frame if rows.segment.all_active else rows.frame.filter(is_active())
         return active.selectExpr("1")
 
-    def after(self, step: Step, working: Working) -> Working:
-        """Returns the working dataset after a step."""
+    def after(self, step: Step, working: Working, keep_totals: KeepRows | None = None) -> Working:
+        """Returns the working dataset after a step. `keep_totals` keeps the groups of its aggregates (`OVER`)."""
         build = self.build
         if step.overs:
-            build = replace(build, totals=step.totals(self.read(step, working), build))
+            totals = step.totals(self.read(step, working), build)
+            build = replace(build, totals=tuple(one.kept(keep_totals) for one in totals) if keep_totals else totals)
         changed = tuple(self._version_after(step, version, build) for version in working)
         if not step.adds_rows:
             return changed

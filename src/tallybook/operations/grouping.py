@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from tallybook.expressions.compile import Compiler
-
-
-KeepGroups = Callable[["DataFrame", Mapping[str, ColumnType]], "DataFrame"]
-"""Lets Spark compute groups with these columns once, although they are used several times."""
+    from tallybook.rows.working import KeepRows
 
 
 class Aggregation(Entity):
@@ -160,7 +157,7 @@ def grouped_together(
     groupings: Mapping[int, BoundGrouping],
     types: Mapping[int, Mapping[str, ColumnType]],
     compiler: Compiler,
-    keep: KeepGroups,
+    keep: KeepRows,
 ) -> dict[int, DataFrame]:
     """Returns what `grouped` does for each of several groupings with the same results, and groups the rows once."""
     from pyspark.sql import functions as F

@@ -17,7 +17,7 @@ from tallybook.expressions.evaluate import Evaluator
 from tallybook.model.columns import ROW_ID, ColumnType
 from tallybook.operations.base import BuildContext, Step
 from tallybook.operations.flow import live_columns
-from tallybook.operations.grouping import KeepGroups, grouped_together, is_mergeable
+from tallybook.operations.grouping import grouped_together, is_mergeable
 from tallybook.operations.lookups import filtered
 from tallybook.operations.schema import SourceTable
 from tallybook.rows.segments import Segment
@@ -25,7 +25,7 @@ from tallybook.rows.segments import Segment
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from tallybook.rows.working import Rows
+    from tallybook.rows.working import KeepRows, Rows
 
 _MOST_KEYS = 60
 """Spark numbers the combinations of keys with 64 bits."""
@@ -116,7 +116,7 @@ def _passes(candidates: Sequence[_Candidate], used: Collection[int]) -> Iterator
             yield tuple(step.seq for step in steps)
 
 
-def summaries(steps: Sequence[Step], rows: Rows, build: BuildContext, keep: KeepGroups) -> dict[int, DataFrame]:
+def summaries(steps: Sequence[Step], rows: Rows, build: BuildContext, keep: KeepRows) -> dict[int, DataFrame]:
     """Returns the groups of each step of a pass, by seq. `rows` are those that the steps may select; `keep` lets Spark
     compute the groups once."""
     first, live, types = steps[0], build.live, {step.seq: step.after.columns for step in steps}

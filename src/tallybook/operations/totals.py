@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from tallybook.expressions.compile import Compiler
-    from tallybook.rows.working import Rows
+    from tallybook.rows.working import KeepRows, Rows
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,12 @@ class Totals:
     """The columns of `groups` that have the keys."""
     values: Mapping[TypedOver, str]
     """The columns of `groups` that have the aggregates."""
+
+    def kept(self, keep: KeepRows) -> Totals:
+        """The aggregates of groups that `keep` keeps."""
+        types = {name: key.type for key, name in self.keys.items()}
+        types |= {name: over.type for over, name in self.values.items()}
+        return replace(self, groups=keep(self.groups, types))
 
     def joined_to(self, frame: DataFrame, compiler: Compiler) -> DataFrame:
         """Adds the aggregates of its group to each row. NULL is a key like any other."""
@@ -56,7 +62,7 @@ def compute_totals(rows: Rows, overs: Sequence[TypedOver], compiler: Compiler) -
         key_names = {key: sql.internal(f"total {number} key {index}") for index, key in enumerate(keys)}
         values = {over: sql.internal(f"total {number} value {index}") for index, over in enumerate(members)}
         grouped = rows.frame.groupBy(*(reading.read(key).alias(name) for key, name in key_names.items()))
-        groups = grouped.agg(*(reading.column(over.call).alias(name) for over, name in values.items()))
+        groups = grouped.agg(*(reading.value(over.call, over.type).alias(name) for over, name in values.items()))
         found.append(Totals(groups, key_names, values))
     return tuple(found)
 

@@ -26,6 +26,8 @@ from tallybook.rows.ids import POSITION, hash_of
 from tallybook.rows.segments import Constant, Segment, merged
 from tallybook.rows.system import null
 
+KeepRows = Callable[[DataFrame, Mapping[str, ColumnType]], DataFrame]
+"""Lets Spark compute rows with these columns once, although they are used several times."""
 NUMBER = sql.internal("number")
 """A helper column with any whole number, which differs from row to row."""
 _MOST_PARTS = 30
@@ -177,7 +179,7 @@ class Rows:
         joined = {alias: names for alias, names in self.joined.items() if alias not in aliases}
         return replace(self, joined=joined, frame=self.frame.drop(*stale)) if stale else self
 
-    def kept(self, keep: Callable[[DataFrame, Mapping[str, ColumnType]], DataFrame]) -> Rows:
+    def kept(self, keep: KeepRows) -> Rows:
         """The rows with a frame that `keep` makes of theirs, which has these columns."""
         helper = {NUMBER: INTEGER} if self.numbered else {}
         return replace(self, frame=keep(self.frame, {**self.segment.varying, **helper}), parts={})
