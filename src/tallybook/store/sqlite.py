@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,8 @@ from tallybook.errors import StoreError
 from tallybook.private import make_private_file, make_private_folder
 
 BUSY_TIMEOUT_MS = 30_000
+_ATTEMPT_MS = 100
+"""How long SQLite itself waits for a writer. Python handles no signal meanwhile, so a long wait is many short ones."""
 RESTORE = (
     "put back a copy of the file from a backup; or delete it to begin anew, without the versions, runs and closed "
     "periods it held"
@@ -113,7 +116,26 @@ def _begin(connection: sa.Connection) -> None:
     options = connection.get_execution_options()
     writes = options.get("tallybook_writes", False)
     connection.exec_driver_sql(f"PRAGMA foreign_keys = {'OFF' if options.get('tallybook_rebuilds') else 'ON'}")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    if writes:
+        _wait_to_write(connection.connection.driver_connection)
+    else:
+        connection.exec_driver_sql("BEGIN")
+
+
+def _wait_to_write(connection: Any) -> None:
+    """Takes the lock of the writer, as soon as nobody else has it. A signal ends the wait."""
+    last = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    connection.execute(f"PRAGMA busy_timeout = {min(_ATTEMPT_MS, BUSY_TIMEOUT_MS)}")
+    try:
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > last:
+                    raise
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
 
 
 def refuse_damaged(file: Path) -> None:
