@@ -102,7 +102,10 @@ def test_commands_use_it_until_it_is_stopped(cache: Path, tmp_path: Path, monkey
     started = document(workspace, "session", "start", "--idle", "5")
     assert (started["idle_minutes"], started["in_use"], started["fits"]) == (5, False, True)
     assert document(workspace, "session", "start")["pid"] == started["pid"]
-    for words in (("run", "order-close", "--period", "2026-01"), ("test", "scenarios/totals.yaml")):
+    for words in (
+        ("run", "order-close", "--period", "2026-01"),
+        ("test", str(workspace / "scenarios" / "totals.yaml")),
+    ):
         done = command(workspace, *words)
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stderr.startswith(f"Using the warm session (pid {started['pid']}, since ")
