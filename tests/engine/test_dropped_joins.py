@@ -146,6 +146,14 @@ def test_what_lies_between_decides(spark: SparkSession, between: dict[str, Any],
     assert outputs(spark, *operations, drop=False).rows == done.rows
 
 
+def test_a_column_that_was_added_in_between_is_null(spark: SparkSession) -> None:
+    """The lines have no `lines`, which the aggregate adds."""
+    operations = (JOINED, COUNTS, update("ISNULL(lines)", place='CONCAT(place, "!")'), output("line", "place"))
+    done = outputs(spark, *operations)
+    assert done.joins == {4: 0}
+    assert done.rows[4][:4] == [("1", "x!"), ("2", "x!"), ("3", "y!"), ("4", "y!")]
+
+
 def test_deleted_rows_keep_their_values(spark: SparkSession) -> None:
     """The second update has no selector, but does not see the deleted row, which the output writes."""
     written = output("line", "type")

@@ -29,6 +29,8 @@ _USES_OF_JOINED = 3
 """Joining all rows to a large table twice takes less time than keeping them all."""
 
 IsSmall = Callable[[SourceTable], bool]
+LargeJoin = tuple[int, str]
+"""A join to a large table: the operation and the alias. Lookups belong to no operation, so they have a 0."""
 Droppable = Callable[[Step], Collection[str]]
 """Returns the tables of a step that need not be joined if nothing reads them."""
 
@@ -64,8 +66,8 @@ class _Dear:
     """Why computing rows again is dear."""
 
     reason: str
-    joins: frozenset[tuple[int, str]] = frozenset()
-    """The joins to large tables."""
+    joins: frozenset[LargeJoin] = frozenset()
+    """The joins to large tables, if these are the reason."""
 
     @property
     def uses(self) -> int:
@@ -82,6 +84,8 @@ class _Version:
     """Why computing the rows again is dear, whatever is needed of them."""
     changes: tuple[Step, ...] = ()
     """The steps that changed the rows since they were read, added or kept."""
+    large: frozenset[LargeJoin] = frozenset()
+    """Their joins to large tables."""
     all_active: bool = field(default=True, kw_only=True)
     """True if no row was deleted before these."""
     depth: int = 0
@@ -102,8 +106,8 @@ def none_droppable(_step: Step) -> Collection[str]:
     return ()
 
 
-def large_joins(steps: Iterable[Step], is_small: IsSmall) -> frozenset[tuple[int, str]]:
-    """Returns the large tables that steps join, each by its alias and the operation; lookups belong to no operation."""
+def large_joins(steps: Iterable[Step], is_small: IsSmall) -> frozenset[LargeJoin]:
+    """Returns the joins of steps to large tables."""
     return frozenset(
         (step.seq if table in step.joins else 0, table.alias)
         for step in steps
@@ -125,6 +129,8 @@ class Deciding:
     droppable: Droppable = none_droppable
     needs_working: bool = field(default=False, kw_only=True)
     """True if the final rows are used, too."""
+    _droppable: dict[int, Collection[str]] = field(default_factory=dict, init=False)
+    """What `droppable` has returned, by seq: it may read the keys of a table."""
 
     def keeps(self, first: Segment) -> tuple[Keep, ...]:
         """Returns the rows that are kept, in the order of the steps. `first` are the input rows."""
@@ -229,11 +235,16 @@ class Deciding:
         """Returns why computing some columns again is dear; None if it is not."""
         if version.dear is not None:
             return version.dear
-        if not large_joins(version.changes, self.is_small):
+        if not version.large:
             return None
-        changes = narrowed_changes(version.changes, columns, self.droppable, all_active=version.all_active)
+        changes = narrowed_changes(version.changes, columns, self._droppable_of, all_active=version.all_active)
         joins = large_joins(changes, self.is_small)
         return _Dear(self._reason(changes), joins) if joins else None
+
+    def _droppable_of(self, step: Step) -> Collection[str]:
+        if step.seq not in self._droppable:
+            self._droppable[step.seq] = self.droppable(step)
+        return self._droppable[step.seq]
 
     def _reason(self, changes: Sequence[Step]) -> str:
         seq, large = next(
@@ -265,6 +276,7 @@ class Deciding:
             after,
             dear=self._dear_for(version.segment.varying, version) if step.overs else version.dear,
             changes=() if step.overs else (*version.changes, step),
+            large=frozenset() if step.overs else version.large | large_joins([step], self.is_small),
             all_active=after.segment.all_active if step.overs else version.all_active,
             depth=version.depth + settles,
             size=version.size + settles + (sum(one.size for one in read) if step.overs else 0),

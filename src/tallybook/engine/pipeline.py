@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property
 from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tallybook.engine.keeping import large_joins
+from tallybook.engine.keeping import LargeJoin, large_joins
 from tallybook.engine.plan import Calculation, RunContext
 from tallybook.engine.tables import Tables
 from tallybook.expressions.compile import Compiler
@@ -44,6 +44,8 @@ class Version:
     start: Rows
     changes: tuple[Step, ...] = ()
     """The steps that made `rows` of the rows at the start."""
+    large: frozenset[LargeJoin] = frozenset()
+    """Their joins to large tables."""
 
     @classmethod
     def of(cls, rows: Rows) -> Version:
@@ -146,7 +148,10 @@ class Pipeline:
         rows = self._changed(step, version.rows, build)
         if not self._changes(step, version.rows.segment):
             return replace(version, rows=rows)
-        return Version.of(rows) if step.overs else replace(version, rows=rows, changes=(*version.changes, step))
+        if step.overs:
+            return Version.of(rows)
+        large = version.large | large_joins([step], self.tables.is_small)
+        return replace(version, rows=rows, changes=(*version.changes, step), large=large)
 
     def _changes(self, step: Step, segment: Segment) -> bool:
         return bool(step.writes) and step.selects(segment, self.build.evaluator) is not False
@@ -178,22 +183,29 @@ class Pipeline:
             if any(step.selects(version.rows.segment, evaluator) is not False for step in steps)
         ]
         rows = [self._with_columns(version, columns, steps[0]) for version in selected or working[:1]]
-        return union([replace(one, segment=one.segment.with_nulls(known)) for one in rows], columns)
+        return union([_with_nulls(one, known) for one in rows], columns)
 
     def _with_columns(self, version: Version, columns: Collection[str], use: Step) -> Rows:
         """Returns rows that have these columns. They are made again, from the start, if that saves a join to a large
         table whose columns are not needed."""
-        start = version.start.segment
-        changes = narrowed_changes(version.changes, columns, self.droppable, all_active=start.all_active)
-        is_small = self.tables.is_small
-        if not large_joins(version.changes, is_small) - large_joins((*changes, use), is_small):
+        if not version.large:
             return version.rows
-        rows = reduce(lambda rows, step: self._changed(step, rows, self.build), changes, version.start)
-        return replace(rows, segment=rows.segment.with_nulls(use.before.columns))
+        rows = version.start
+        changes = narrowed_changes(version.changes, columns, self.droppable, all_active=rows.segment.all_active)
+        if version.large <= large_joins([*changes, use], self.tables.is_small):
+            return version.rows
+        for step in changes:
+            rows = self._changed(step, _with_nulls(rows, step.before.columns), self.build)
+        return _with_nulls(rows, use.before.columns)
 
     def droppable(self, step: Step) -> Collection[str]:
         """Returns the tables that a step need not join if nothing reads them."""
-        return step.droppable(self.build.keyed.is_unique) if self.calculation.optimisations.drop_joins else ()
+        return self._droppable[step.seq] if self.calculation.optimisations.drop_joins else ()
+
+    @cached_property
+    def _droppable(self) -> Mapping[int, Collection[str]]:
+        """Known once the joins are prepared."""
+        return {step.seq: step.droppable(self.build.keyed.is_unique) for step in self.calculation.steps}
 
     def taken(self, step: Step, working: Working) -> DataFrame:
         """Returns the rows that a step publishes or tests."""
@@ -211,6 +223,11 @@ class Pipeline:
     def frame(self, working: Working, columns: Mapping[str, ColumnType]) -> DataFrame:
         """Returns columns of all working rows."""
         return union([version.rows for version in working], columns).select({name: name for name in columns})
+
+
+def _with_nulls(rows: Rows, columns: Mapping[str, ColumnType]) -> Rows:
+    """Returns the rows with every column of a schema: those that they do not have yet are NULL."""
+    return replace(rows, segment=rows.segment.with_nulls(columns))
 
 
 def other_rows(
