@@ -1,13 +1,14 @@
-"""What do joins cost: to small tables, to a large one, and to a large one with a frequent key?
+"""What do joins cost: to small tables, to a large one, to a large one with a frequent key, and for several outputs?
 
 Small: 1, 4 or 8 updates, each with a join to another table of 1,000 rows. Large: one join to a table with as many rows
-as the lines. Skewed: the same, and 30 percent of the lines have one key. By hand: plain left joins. Spark broadcasts
-the small tables by itself.
+as the lines, for 1, 2 or 4 outputs of all rows. Skewed: one output, and 30 percent of the lines have one key. By hand:
+plain left joins, one for each output. Spark broadcasts the small tables by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 from _by_hand import read, write
@@ -21,6 +22,8 @@ from pyspark.sql import functions as F
 SKEW_PERCENT = 30
 KINDS = ("small", "large", "skewed")
 BARS = {"small": 0.9, "large": 1.1, "skewed": 1.1}
+JOINED = ("tier", "reduction")
+OUTPUTS = {"small": (1,), "large": (1, 2, 4), "skewed": (1,)}
 KEPT = ("line_id", "customer", "product", "amount")
 
 
@@ -66,33 +69,42 @@ def small_columns(count: int) -> Sequence[str]:
     return [*KEPT, *(f"{name}_{number}" for number in range(count) for name in ("title", "charge"))]
 
 
-def large_by_engine(suite: Suite, data: Path) -> Way:
+def large_by_engine(suite: Suite, data: Path, tables: Sequence[str]) -> Way:
     set_columns = {"tier": "customers.tier", "reduction": "amount * customers.discount"}
-    operations = [
-        update(joins=[join("customers", "customers.id = lines.customer")], **set_columns),
-        output("result", (*KEPT, *set_columns)),
+    operations = [update(joins=[join("customers", "customers.id = lines.customer")], **set_columns)]
+    operations += [
+        output(table, (*columns, *JOINED)) for table, columns in zip(tables, written_columns(), strict=False)
     ]
     datasets = [dataset("lines", LINES, monthly=True), dataset("customers", CUSTOMER_TABLE)]
-    return engine_way(write_workspace(suite.new_folder("workspace"), data, datasets, operations), ["result"])
+    return engine_way(write_workspace(suite.new_folder("workspace"), data, datasets, operations), tables)
 
 
-def large_by_spark(spark: SparkSession, data: Path, target: Path) -> None:
+def large_by_spark(spark: SparkSession, data: Path, targets: Sequence[Path]) -> None:
     lines = read(spark, data / "lines" / PERIOD, LINES)
     customers = read(spark, data / "customers", CUSTOMER_TABLE).withColumnRenamed("id", "customer")
     joined = lines.join(customers, "customer", "left")
-    written = joined.select(*KEPT, "tier", (F.col("amount") * F.col("discount")).alias("reduction"))
-    write(written, target)
+    reduced = joined.withColumn("reduction", F.col("amount") * F.col("discount"))
+    for target, columns in zip(targets, written_columns(), strict=False):
+        write(reduced.select(*columns, *JOINED), target)
 
 
-def case(suite: Suite, rows: int, kind: str, count: int) -> Case:
-    spark, data, target = suite.session, generate(suite, rows, kind), suite.folder / "by-hand"
+def written_columns() -> Sequence[Sequence[str]]:
+    """Returns the columns that each output writes beside those of the join."""
+    return [KEPT, *((*KEPT[:2], column) for column in ("region", "channel", "currency"))]
+
+
+def case(suite: Suite, rows: int, kind: str, joins: int, outputs: int) -> Case:
+    spark, data = suite.session, generate(suite, rows, kind)
+    tables = [f"result_{number}" for number in range(outputs)]
+    targets = tuple(suite.folder / "by-hand" / table for table in tables)
     if kind == "small":
-        engine = small_by_engine(suite, data, count)
-        hand = Way(lambda: small_by_spark(spark, data, target, count), (target,))
+        engine = small_by_engine(suite, data, joins)
+        hand = Way(lambda: small_by_spark(spark, data, targets[0], joins), targets)
     else:
-        engine = large_by_engine(suite, data)
-        hand = Way(lambda: large_by_spark(spark, data, target), (target,))
-    return Case({"rows": rows, "tables": kind, "joins": count}, {ENGINE: engine, SPARK: hand}, BARS[kind])
+        engine = large_by_engine(suite, data, tables)
+        hand = Way(lambda: large_by_spark(spark, data, targets), targets)
+    labels = {"rows": rows, "tables": kind, "joins": joins, "outputs": outputs}
+    return Case(labels, {ENGINE: engine, SPARK: hand}, BARS[kind])
 
 
 def main() -> None:
@@ -106,8 +118,8 @@ def main() -> None:
     with suite("joins", __doc__, given) as running:
         for rows in given.rows:
             for kind in given.tables:
-                for count in given.counts if kind == "small" else [1]:
-                    running.measure(case(running, rows, kind, count))
+                for joins, outputs in product(given.counts if kind == "small" else [1], OUTPUTS[kind]):
+                    running.measure(case(running, rows, kind, joins, outputs))
 
 
 if __name__ == "__main__":

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -125,6 +127,30 @@ def test_sqlite_is_upgraded_by_itself_and_kept_in_wal_mode(tmp_path: Path) -> No
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
         assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 30_000
+
+
+def test_a_signal_ends_the_wait_for_a_locked_store(tmp_path: Path) -> None:
+    """SQLite would wait for half a minute, and Python handles no signal until then."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    with Store.open(URL.create("sqlite", database=str(tmp_path / "s.db"))) as store:
+        holder = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        begun = time.monotonic()
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        try:
+            with pytest.raises(KeyboardInterrupt), store._write():
+                pass
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+            holder.close()
+        assert time.monotonic() - begun < 15
+        with store._write() as connection:
+            assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 30_000
 
 
 def test_postgresql_is_upgraded_only_when_asked(new_database: Callable[[], URL]) -> None:
