@@ -25,9 +25,6 @@ CUT_EVERY = 20
 Kept rows are cut, too, if their plan has as many steps: otherwise the plan of aggregates over aggregates doubles with
 each of them."""
 
-_USES_OF_JOINED = 3
-"""Joining all rows to a large table twice takes less time than keeping them all."""
-
 IsSmall = Callable[[SourceTable], bool]
 LargeJoin = tuple[int, str]
 """A join to a large table: the operation and the alias. Lookups belong to no operation, so they have a 0."""
@@ -68,11 +65,6 @@ class _Dear:
     reason: str
     joins: frozenset[LargeJoin] = frozenset()
     """The joins to large tables, if these are the reason."""
-
-    @property
-    def uses(self) -> int:
-        """The number of uses for which keeping the rows is faster."""
-        return _USES_OF_JOINED if self.joins else 2
 
 
 @dataclass(frozen=True)
@@ -213,7 +205,7 @@ class Deciding:
         """Returns the keep of a version before the first step that uses it, if there is one."""
         made_by = version.segment.made_by
         dear = self._dear_for(self.steps[index].columns_read, version)
-        if dear is not None and self._uses_from(version, index, dear) >= dear.uses:
+        if dear is not None and self._pays(dear, version, index):
             return Keep(index, number, made_by, dear.reason, is_cut=version.size >= CUT_EVERY)
         if version.depth >= CUT_EVERY:
             return Keep(index, number, made_by, f"{version.depth} projections depend on each other", is_cut=True)
@@ -221,15 +213,28 @@ class Deciding:
             return Keep(index, number, made_by, f"{version.size} steps would be planned twice", is_cut=True)
         return None
 
-    def _uses_from(self, version: _Version, index: int, dear: _Dear) -> int:
-        """Counts the steps from this one on that need what is dear about the rows; none if it only changes them."""
+    def _pays(self, dear: _Dear, version: _Version, index: int) -> bool:
+        """True if keeping the rows takes less time than computing them again for each use from a step on.
+
+        Rows of a join are many. A selector of a use is often a filter that Spark applies before the join.
+        """
+        uses = self._uses_from(version, index, dear)
+        return len(uses) >= 2 if not dear.joins else uses.count(True) >= 2 or len(uses) >= 3
+
+    def _uses_from(self, version: _Version, index: int, dear: _Dear) -> list[bool]:
+        """Returns an item for each step from this one on that needs what is dear about the rows: True if its
+        selector selects all rows. There are none if this step only changes the rows."""
         if not self._reads(self.steps[index], version):
-            return 0
-        uses = 0
+            return []
+        uses = []
         for step in self.steps[index:]:
-            uses += self._reads(step, version) and self._dear_for(step.columns_read, version) == dear
+            if self._reads(step, version) and self._dear_for(step.columns_read, version) == dear:
+                selects = version.segment.selects(step.selector, self.evaluator, include_deleted=True)
+                uses.append(bool(selects))
             version = self._changed(step, version, ())
-        return uses + (self.needs_working and self._dear_for(self.steps[-1].after.columns, version) == dear)
+        if self.needs_working and self._dear_for(self.steps[-1].after.columns, version) == dear:
+            uses.append(True)
+        return uses
 
     def _dear_for(self, columns: Collection[str], version: _Version) -> _Dear | None:
         """Returns why computing some columns again is dear; None if it is not."""
