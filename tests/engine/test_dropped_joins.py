@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from tests.kit.operations import NOW, aggregate, delete, rows, update
+from tests.kit.operations import ACCOUNT_LOOKUP, NOW, aggregate, delete, rows, text_dataset, update
 
 from tallybook.engine.execute import Sink, Warn, execute
 from tallybook.engine.frames import FrameTables
 from tallybook.engine.plan import Calculation, Optimisations, RunContext
 from tallybook.errors import RunError
-from tallybook.model.dataset import Dataset
 from tallybook.model.period import GREGORIAN
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable
@@ -29,20 +28,10 @@ ACCOUNTS = [("A", "asset"), ("B", "cost"), ("C", "cost")]
 REGIONS = [("asset", "EMEA"), ("cost", "AMER")]
 
 
-def dataset(id: str, columns: Sequence[str], **more: Any) -> Dataset:
-    table = {"name": id, "columns": [{"name": name, "type": "string"} for name in columns]}
-    return Dataset.model_validate({"id": id, "name": id, "main_table": table, **more}, strict=False)
-
-
-LOOKUP = {
-    "alias": "account",
-    "target": {"dataset_id": "accounts"},
-    "join_conditions": [{"source_column": "code", "target_column": "id"}],
-}
 DATASETS = {
-    "lines": dataset("lines", ["line", "code", "place"], lookups=[LOOKUP]),
-    "accounts": dataset("accounts", ["id", "type"]),
-    "regions": dataset("regions", ["kind", "region"]),
+    "lines": text_dataset("lines", ["line", "code", "place"], lookups=[ACCOUNT_LOOKUP]),
+    "accounts": text_dataset("accounts", ["id", "type"]),
+    "regions": text_dataset("regions", ["kind", "region"]),
 }
 
 

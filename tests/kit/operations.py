@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from tallybook.engine.frames import apply_operations
+from tallybook.model.dataset import Dataset
 
 NOW = datetime(2026, 2, 1, 12, tzinfo=UTC)
 
@@ -64,3 +65,17 @@ def aggregate(group_by: Sequence[str], selector: str | None = None, **results: s
 
 def append(dataset: str, **arguments: Any) -> dict[str, Any]:
     return {"type": "append", "arguments": {"source": {"dataset_id": dataset}, **arguments}}
+
+
+ACCOUNT_LOOKUP = {
+    "alias": "account",
+    "target": {"dataset_id": "accounts"},
+    "join_conditions": [{"source_column": "code", "target_column": "id"}],
+}
+"""A lookup of `accounts` by the column `code`."""
+
+
+def text_dataset(id: str, columns: Sequence[str], **more: Any) -> Dataset:
+    """A dataset whose columns are texts."""
+    table = {"name": id, "columns": [{"name": name, "type": "string"} for name in columns]}
+    return Dataset.model_validate({"id": id, "name": id, "main_table": table, **more}, strict=False)

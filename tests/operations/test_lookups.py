@@ -8,31 +8,19 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from tests.kit.operations import NOW, delete, rows, update
+from tests.kit.operations import ACCOUNT_LOOKUP, NOW, delete, rows, text_dataset, update
 
 from tallybook.engine.execute import working_rows
 from tallybook.engine.frames import FrameTables
 from tallybook.engine.plan import Calculation, Optimisations, RunContext
-from tallybook.model.dataset import Dataset
 from tallybook.model.period import GREGORIAN
 from tallybook.project.bind import bind_project
 from tallybook.project.dataset_versions import DatasetVersions
 from tallybook.project.model import Project
 
-
-def dataset(id: str, columns: list[str], **more: Any) -> Dataset:
-    table = {"name": id, "columns": [{"name": name, "type": "string"} for name in columns]}
-    return Dataset.model_validate({"id": id, "name": id, "main_table": table, **more}, strict=False)
-
-
-LOOKUP = {
-    "alias": "account",
-    "target": {"dataset_id": "accounts"},
-    "join_conditions": [{"source_column": "code", "target_column": "id"}],
-}
 DATASETS = {
-    "lines": dataset("lines", ["line", "code"], lookups=[LOOKUP]),
-    "accounts": dataset("accounts", ["id", "type", "state"]),
+    "lines": text_dataset("lines", ["line", "code"], lookups=[ACCOUNT_LOOKUP]),
+    "accounts": text_dataset("accounts", ["id", "type", "state"]),
 }
 LINES = [("1", "A"), ("2", "B"), ("3", "C"), ("4", "D")]
 ACCOUNTS = [("A", "asset", "on"), ("B", "cost", "off"), ("C", "cost", "on")]
