@@ -1,8 +1,9 @@
 """Decides which rows are kept, so that they are computed once. `keeper` keeps them.
 
-Keeping costs more than reading and projecting again. So rows are kept only where two later steps use them and computing
-them again would shuffle or join a large table, or where the chain of projections is so long that Spark would be slower
-with the whole of it. The decision needs no data and no Spark: `tallybook plan --explain` shows it.
+Keeping costs more than reading and projecting again. So rows are kept only where several later steps use them and
+computing them again would shuffle or join a large table, or where the chain of projections is so long that Spark would
+be slower with the whole of it. The groups of `OVER` are kept where they are used more than once. The decision needs the
+plan, the sizes of tables and what is known of their keys, but no Spark: `tallybook plan --explain` shows it.
 """
 
 from __future__ import annotations
@@ -216,7 +217,8 @@ class Deciding:
     def _pays(self, dear: _Dear, version: _Version, index: int) -> bool:
         """True if keeping the rows takes less time than computing them again for each use from a step on.
 
-        Rows of a join are many. A selector of a use is often a filter that Spark applies before the join.
+        Joined rows are as many as the rows before the join, so keeping them costs more than keeping groups. If the use
+        has a selector, Spark can often filter before it joins, so that computing the rows again costs less.
         """
         uses = self._uses_from(version, index, dear)
         return len(uses) >= 2 if not dear.joins else uses.count(True) >= 2 or len(uses) >= 3
