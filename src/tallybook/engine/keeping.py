@@ -8,15 +8,15 @@ plan, the sizes of tables and what is known of their keys, but no Spark: `tallyb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tallybook.expressions.check import overs_of
 from tallybook.expressions.evaluate import Evaluator
 from tallybook.model.columns import DELETED
-from tallybook.operations.base import Step
-from tallybook.operations.flow import live_columns, narrowed_changes
+from tallybook.operations.base import SharedTable, Step
+from tallybook.operations.flow import live_columns, narrowed_changes, stale_tables
 from tallybook.operations.schema import SourceTable
 from tallybook.rows.segments import Segment
 
@@ -27,8 +27,8 @@ Kept rows are cut, too, if their plan has as many steps: otherwise the plan of a
 each of them."""
 
 IsSmall = Callable[[SourceTable], bool]
-LargeJoin = tuple[int, str]
-"""A join to a large table: the operation and the alias. Lookups belong to no operation, so they have a 0."""
+LargeJoin = tuple[str, SourceTable]
+"""A join to a large table: the alias and the table."""
 Droppable = Callable[[Step], Collection[str]]
 """Returns the tables of a step that need not be joined if nothing reads them."""
 
@@ -88,6 +88,8 @@ class _Version:
     have none."""
     waiting: frozenset[str] = frozenset()
     """The columns that are assigned, but not yet part of the plan."""
+    joined: frozenset[str] = frozenset()
+    """The shared tables that are joined already, by alias."""
 
     def kept(self, size: int) -> _Version:
         """The same rows, kept."""
@@ -102,10 +104,7 @@ def none_droppable(_step: Step) -> Collection[str]:
 def large_joins(steps: Iterable[Step], is_small: IsSmall) -> frozenset[LargeJoin]:
     """Returns the joins of steps to large tables."""
     return frozenset(
-        (step.seq if table in step.joins else 0, table.alias)
-        for step in steps
-        for table in step.joined
-        if not is_small(table.source)
+        (table.alias, table.source) for step in steps for table in step.joined if not is_small(table.source)
     )
 
 
@@ -120,6 +119,8 @@ class Deciding:
     in_passes: Collection[int] = ()
     """The aggregates whose groups are kept already."""
     droppable: Droppable = none_droppable
+    shared: Mapping[str, SharedTable] = field(default_factory=dict, kw_only=True)
+    """The tables that are joined once for several steps, by alias."""
     needs_working: bool = field(default=False, kw_only=True)
     """True if the final rows are used, too."""
     _droppable: dict[int, Collection[str]] = field(default_factory=dict, init=False)
@@ -276,7 +277,8 @@ class Deciding:
         if not self._changes(step, version):
             return after
         reads = step.reads | (frozenset() if version.segment.all_active else {DELETED})
-        joins = bool(step.joined) or bool(step.overs)
+        tables = step.joined_aliases - step.unmatched(version.segment, self.evaluator)
+        joins = bool(tables - version.joined) or bool(step.overs)
         settles = joins or bool(reads & version.waiting)
         waiting = frozenset() if settles else version.waiting
         return replace(
@@ -288,6 +290,7 @@ class Deciding:
             depth=version.depth + settles,
             size=version.size + settles + (sum(one.size for one in read) if step.overs else 0),
             waiting=frozenset() if joins else waiting | (step.writes.keys() & after.segment.varying.keys()),
+            joined=(version.joined | (tables & self.shared.keys())) - stale_tables(step, self.shared),
         )
 
     def _added(self, step: Step, read: Sequence[_Version]) -> _Version:

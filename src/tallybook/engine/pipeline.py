@@ -25,7 +25,7 @@ from tallybook.model.columns import (
     ColumnType,
 )
 from tallybook.operations.base import BuildContext, Step
-from tallybook.operations.flow import columns_used, live_columns, lookup_columns, narrowed_changes
+from tallybook.operations.flow import columns_used, live_columns, narrowed_changes
 from tallybook.operations.one_pass import summaries
 from tallybook.operations.schema import SourceTable
 from tallybook.rows import sql
@@ -94,7 +94,7 @@ class Pipeline:
             input=self.calculation.input,
             keyed=KeyedTables(self.keep_table),
             kept_tables={(kept.seq, kept.alias) for kept in self.calculation.kept_tables(self.tables.is_small)},
-            lookup_columns=lookup_columns(steps) if self.calculation.optimisations.reuse_joins else {},
+            shared=self.calculation.shared,
             names_keys=self.names_keys,
             live={step.seq: live for step, live in zip(steps, self.live[1:], strict=True)},
         )

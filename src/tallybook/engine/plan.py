@@ -16,8 +16,8 @@ from tallybook.model.nested_period import NestedPeriod
 from tallybook.model.period import GREGORIAN, Calendar, Period
 from tallybook.model.relative_period import RunPeriod
 from tallybook.model.replaced_periods import ReplacedPeriods
-from tallybook.operations.base import Step
-from tallybook.operations.flow import publications, source_tables
+from tallybook.operations.base import SharedTable, Step
+from tallybook.operations.flow import publications, shared_tables, source_tables
 from tallybook.operations.one_pass import find_passes
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable, WorkingSchema
@@ -78,7 +78,7 @@ class Optimisations:
     keep_rows: bool = True
     """Compute rows once that are dear and used more than once."""
     reuse_joins: bool = True
-    """Join a lookup once as long as its keys stay the same, and compute small joined tables once."""
+    """Join a table once for several operations as long as its keys stay the same, and compute small ones once."""
     one_pass: bool = True
     """Compute aggregates with the same results over the same rows in one pass."""
     drop_joins: bool = True
@@ -128,6 +128,11 @@ class Calculation:
             new.with_constants({PERIOD: Constant(STRING, period)}).with_varying(columns).with_nulls(self.schema.columns)
         )
 
+    @property
+    def shared(self) -> Mapping[str, SharedTable]:
+        """The tables that are joined once for several steps, by alias."""
+        return shared_tables(self.steps) if self.optimisations.reuse_joins else {}
+
     def keeps(
         self,
         is_small: IsSmall,
@@ -142,7 +147,14 @@ class Calculation:
             return ()
         first = self.input_segment(self.schema.system)
         deciding = Deciding(
-            self.input, self.steps, self.evaluator, is_small, in_passes, droppable, needs_working=needs_working
+            self.input,
+            self.steps,
+            self.evaluator,
+            is_small,
+            in_passes,
+            droppable,
+            shared=self.shared,
+            needs_working=needs_working,
         )
         return deciding.keeps(first)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from typing import ClassVar
 
 from tallybook.errors import fail
 from tallybook.expressions.check import (
@@ -35,6 +36,8 @@ def _read_nothing(_column: Resolved) -> object:
 @dataclass(frozen=True)
 class Evaluator:
     """Evaluates expressions of one run: its time, period and parameters are constants in them."""
+
+    knows_values: ClassVar[bool] = True
 
     timestamp: datetime
     period: RunPeriod
@@ -67,16 +70,32 @@ class Evaluator:
         if function.null_safe:
             return function.compute(computing, *(partial(self.value, arg) for arg in typed.args))
         values = []
+        is_unknown = False
         for arg in typed.args:
-            value = self.value(arg)
+            try:
+                value = self.value(arg)
+            except UnknownValueError:
+                if not _is_plain(arg):
+                    raise
+                is_unknown = True
+                continue
             if value is None:
                 return None
             values.append(value)
+        if is_unknown:
+            raise UnknownValueError
         return function.compute(computing, *values)
+
+
+def _is_plain(typed: Typed) -> bool:
+    """True for the value of a column: it cannot fail, so another argument that is NULL decides the result."""
+    return isinstance(typed.arg if isinstance(typed, TypedCast) else typed, TypedColumn)
 
 
 class BlindEvaluator(Evaluator):
     """Knows no value, so that everything is left to Spark."""
+
+    knows_values = False
 
     def value(self, _typed: Typed) -> object:
         raise UnknownValueError

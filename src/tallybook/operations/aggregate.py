@@ -138,10 +138,10 @@ class AggregateStep(Step):
         keys = [key.column for key in self.grouping.keys]
         summary = build.summaries.get(self.seq)
         if summary is None:
-            selected = filtered(rows, self, build).frame
+            selected = filtered(rows, self, build)
             one_group = all(map(rows.has_one_value, keys))
-            compiler = rows.compiler(build.compiler)
-            summary = grouped(selected, self.grouping, self.after.columns, compiler, one_group=one_group)
+            compiler = selected.compiler(build.compiler)
+            summary = grouped(selected.frame, self.grouping, self.after.columns, compiler, one_group=one_group)
         segment = self.added_segment(build.input, build.evaluator)
         ids = {ROW_ID: build.ids.of_groups(self.seq, keys)}
         return group_rows(segment, summary, ids, keys, build.live[self.seq], rows.parts)

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from tallybook.operations.grouping import BoundGrouping
     from tallybook.operations.totals import Totals
     from tallybook.rows.ids import RowIds
-    from tallybook.rows.joins import Fetch, Join, KeyedTables
+    from tallybook.rows.join_condition import Join
+    from tallybook.rows.joins import Fetch, KeyedTables
     from tallybook.rows.working import Rows
 
 MAX_SEQ = 2**31 - 1
@@ -114,6 +115,17 @@ IsUnique = Callable[[SourceRows, "Join"], bool]
 
 
 @dataclass(frozen=True)
+class SharedTable:
+    """A table that several steps join in the same way: a lookup, or a dataset that several updates join. It is joined
+    once, and again only after a change of its keys."""
+
+    keys: frozenset[str]
+    """The working columns that decide which row matches."""
+    columns: tuple[str, ...]
+    """The columns that any of the steps reads."""
+
+
+@dataclass(frozen=True)
 class BuildContext:
     """What a step may use to build its part of the Spark plan."""
 
@@ -129,9 +141,8 @@ class BuildContext:
     """The joined tables by key."""
     kept_tables: Collection[tuple[int, str]] = ()
     """The joined tables whose rows by key are computed once, each by the seq of an operation and an alias."""
-    lookup_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The columns of each lookup that any step reads. A lookup of this mapping is joined once, and again only after a
-    change of its keys."""
+    shared: Mapping[str, SharedTable] = field(default_factory=dict)
+    """The tables that are joined once for several steps, by alias."""
     names_keys: bool = False
     """True if a join that is not unique shall fail with the key."""
     totals: tuple[Totals, ...] = ()
@@ -265,7 +276,18 @@ class Step:
 
     def selects(self, segment: Segment, evaluator: Evaluator) -> bool | None:
         """True if it selects every row of a segment, False if none, None if that depends on the row."""
-        return segment.selects(self.selector, evaluator, include_deleted=self.include_deleted)
+        unmatched = () if self.selector is None else self.unmatched(segment, evaluator)
+        return segment.selects(self.selector, evaluator, include_deleted=self.include_deleted, unmatched=unmatched)
+
+    def unmatched(self, segment: Segment, evaluator: Evaluator) -> frozenset[str]:
+        """The aliases of tables that match no row of a segment, because a key is NULL in all of its rows."""
+        if not evaluator.knows_values:
+            return frozenset()
+        found = {lookup.alias for lookup in self.lookups if any(segment.is_null(own) for own, _theirs in lookup.pairs)}
+        for table in self.unique_joins:
+            if segment.meets(table.on, evaluator, found) is False:
+                found.add(table.alias)
+        return frozenset(found)
 
     def segment_after(self, segment: Segment, evaluator: Evaluator) -> Segment:
         """What is known of the rows of a segment after it."""
@@ -290,7 +312,7 @@ class Step:
                 DELETED: Constant(type, value=True),
                 UPDATED_AT: Constant(type, evaluator.timestamp),
             }.get(column)
-        known = segment.known(self.expressions[path], evaluator)
+        known = segment.known(self.expressions[path], evaluator, self.unmatched(segment, evaluator))
         if known is None or (known.value is not None and known.type != type):
             return None
         return Constant(type, known.value)

@@ -211,8 +211,8 @@ class CheckStep(Step):
 
     def rows_to_test(self, rows: Rows, build: BuildContext) -> DataFrame:
         assert self.tests is not None
-        frame = filtered(rows, self, build).frame
-        compiler = rows.compiler(build.compiler)
+        selected = filtered(rows, self, build)
+        frame, compiler = selected.frame, selected.compiler(build.compiler)
         passed = _holds(compiler.column(self.tests.condition)).alias(PASSED)
         names = self.tests.columns.values()
         values = [compiler.column(typed).alias(name) for typed, name in zip(self.shown, names, strict=True)]

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import or_
 
 from tallybook.expressions.check import columns_read
 from tallybook.model.columns import CREATED_AT, ROW_ID, UPDATED_AT
-from tallybook.operations.base import Step
+from tallybook.operations.base import SharedTable, Step
 from tallybook.operations.publication import Publication
 from tallybook.operations.schema import SourceTable
 from tallybook.operations.sources import SourceRows
+from tallybook.rows.join_condition import Join
 from tallybook.source import Place
 
 
@@ -51,13 +52,39 @@ def columns_used(steps: Sequence[Step]) -> dict[SourceTable, frozenset[str]]:
     return {source: columns for source, columns in used.items() if source not in appended}
 
 
-def lookup_columns(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
-    """The columns of each lookup that any of the steps reads, by alias."""
-    columns: dict[str, dict[str, None]] = {}
+def shared_tables(steps: Sequence[Step]) -> dict[str, SharedTable]:
+    """The tables that several of the steps join in the same way, with working columns as keys; by alias."""
+    uses: dict[str, list[tuple[Step, object, Collection[str]]]] = {}
     for step in steps:
-        for lookup in step.lookups:
-            columns.setdefault(lookup.alias, {}).update(dict.fromkeys(step.columns_of(lookup.alias)))
-    return {alias: tuple(names) for alias, names in columns.items()}
+        for alias, match, keys in _matches(step):
+            uses.setdefault(alias, []).append((step, match, keys))
+    shared = {}
+    for alias, [(_, match, keys), *others] in uses.items():
+        if others and keys and all(other == match for _, other, _ in others):
+            columns = chain.from_iterable(_columns_read(step, alias) for step, _, _ in uses[alias])
+            shared[alias] = SharedTable(frozenset(keys), tuple(dict.fromkeys(columns)))
+    return shared
+
+
+def _matches(step: Step) -> Iterator[tuple[str, object, Collection[str]]]:
+    """The tables that a step joins one row of: the alias, what decides which row, and the working columns that do so
+    alone, if there are any."""
+    for lookup in step.lookups:
+        yield lookup.alias, lookup, [own for own, _theirs in lookup.pairs]
+    for table in step.unique_joins:
+        join = Join.on(table.conditions, table.alias, ())
+        yield table.alias, (table.rows.unplaced, join.match), join.working_keys or ()
+
+
+def _columns_read(step: Step, alias: str) -> tuple[str, ...]:
+    """The columns of a joined table that a step reads, beside those in the condition of the join."""
+    conditions = [condition for table in step.unique_joins for condition in table.conditions if table.alias == alias]
+    return step.columns_of(alias, but_in=conditions)
+
+
+def stale_tables(step: Step, shared: Mapping[str, SharedTable]) -> set[str]:
+    """The shared tables whose keys a step changes: its rows may match other rows afterwards."""
+    return {alias for alias, table in shared.items() if not table.keys.isdisjoint(step.writes)}
 
 
 def publications(steps: Sequence[Step]) -> tuple[Publication, ...]:

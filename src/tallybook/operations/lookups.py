@@ -11,15 +11,17 @@ from tallybook.expressions.check import Checker, Typed, columns_read, tables_rea
 from tallybook.expressions.tree import Call, ColumnName
 from tallybook.model.columns import DELETED, UPDATED_AT
 from tallybook.operations.base import BuildContext, IsUnique, KnownTables, Step
+from tallybook.operations.flow import stale_tables
 from tallybook.operations.schema import LookupTable, WorkingSchema
 from tallybook.operations.sources import JoinedTable, SourceRows
 from tallybook.operations.totals import Totals, compute_totals, join_totals
+from tallybook.rows.join_condition import Join
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from tallybook.expressions.compile import Compiler
-    from tallybook.rows.joins import Fetch, Join
+    from tallybook.rows.joins import Fetch
     from tallybook.rows.working import Rows
 
 Values = Callable[["Compiler"], Mapping[str, "Column"]]
@@ -53,14 +55,18 @@ def lookups_of(step: Step) -> list[JoinedTable]:
 def join_tables(rows: Rows, step: Step, tables: Sequence[JoinedTable], build: BuildContext) -> Rows:
     """The rows with the columns of each table that the step reads. The tables the selector depends on come first. A
     lookup that an earlier step has joined is not joined again."""
-    from tallybook.rows.joins import check_unique, left_join_unique
+    from tallybook.rows.joins import added_columns, check_unique, left_join_unique
 
     if not tables:
         return rows
-    rows = rows.settled()
+    unmatched = step.unmatched(rows.segment, build.evaluator)
+    tables = [table for table in tables if table.alias not in unmatched]
+    rows = replace(
+        rows if rows.joined.keys() >= {table.alias for table in tables} else rows.settled(), unmatched=unmatched
+    )
     frame, compiler = rows.frame, rows.compiler(build.compiler)
     first = _tables_of_selector(step.selector, tables)
-    joined: set[str] = set()
+    joined = set(unmatched)
     present = dict(rows.joined)
     for table in sorted(tables, key=lambda table: table.alias not in first):
         join = _join_of(step, table, build)
@@ -72,8 +78,8 @@ def join_tables(rows: Rows, step: Step, tables: Sequence[JoinedTable], build: Bu
             frame = left_join_unique(frame, by_key, join, asking, compiler, step.seq, names_key=build.names_keys)
         elif not by_key.is_unique:
             frame = check_unique(frame, join, asking, compiler, step.seq, names_key=build.names_keys)
-        if table.alias in build.lookup_columns and join.is_reusable:
-            present[table.alias] = join.added(is_unique=by_key.is_unique)
+        if table.alias in build.shared:
+            present[table.alias] = added_columns(join, is_unique=by_key.is_unique)
         joined.add(table.alias)
     return replace(rows, frame=frame, joined=present)
 
@@ -104,17 +110,14 @@ def _prepare(step: Step, table: JoinedTable, build: BuildContext, known: KnownTa
 def droppable_aliases(step: Step, is_unique: IsUnique) -> frozenset[str]:
     """Returns the tables that a step need not join if nothing reads them: they give each row one row at most, and
     finding that one cannot fail. `is_unique` says whether it is known that no two rows have the same keys."""
-    from tallybook.rows.joins import Join
-
     tables = [(table, Join.on(table.conditions, table.alias, ())) for table in (*lookups_of(step), *step.joins)]
     return frozenset(table.alias for table, join in tables if join.is_reusable and is_unique(table.rows, join))
 
 
 def _join_of(step: Step, table: JoinedTable, build: BuildContext) -> Join:
-    from tallybook.rows.joins import Join
-
-    columns = step.columns_of(table.alias, but_in=table.conditions)
-    return Join.on(table.conditions, table.alias, build.lookup_columns.get(table.alias, columns))
+    shared = build.shared.get(table.alias)
+    columns = step.columns_of(table.alias, but_in=table.conditions) if shared is None else shared.columns
+    return Join.on(table.conditions, table.alias, columns)
 
 
 def _tables_of_selector(selector: Typed | None, tables: Sequence[JoinedTable]) -> set[str]:
@@ -138,10 +141,10 @@ def assign_columns(rows: Rows, step: Step, tables: Sequence[JoinedTable], values
 
     after = step.segment_after(rows.segment, build.evaluator)
     rows = rows.ready(step.reads | {DELETED})
-    compiler = rows.compiler(build.compiler)
-    chosen = None if step.selects(rows.segment, build.evaluator) else rows.chosen(step.selector, compiler)
-    stamp = {UPDATED_AT: timestamp_literal(build.evaluator.timestamp)} if UPDATED_AT in after.varying else {}
     joined = join_tables(rows, step, tables, build)
+    compiler = joined.compiler(build.compiler)
+    chosen = None if step.selects(rows.segment, build.evaluator) else joined.chosen(step.selector, compiler)
+    stamp = {UPDATED_AT: timestamp_literal(build.evaluator.timestamp)} if UPDATED_AT in after.varying else {}
     if build.totals:
         joined = join_totals(joined.settled(), build.totals, compiler)
         compiler = replace(compiler, totals={over: name for one in build.totals for over, name in one.values.items()})
@@ -149,15 +152,9 @@ def assign_columns(rows: Rows, step: Step, tables: Sequence[JoinedTable], values
     if step.deletes_rows:
         new[DELETED] = rows.deleted_or(None if step.selector is None else compiler.column(step.selector))
     assigned = joined.assigned(new, chosen, after, _reads(step, rows))
-    if tables or build.totals:
+    if joined.frame is not rows.frame:
         assigned = assigned.narrowed(after.varying, assigned.joined)
-    return assigned.without_joined(_stale_lookups(step))
-
-
-def _stale_lookups(step: Step) -> set[str]:
-    """The lookups whose keys a step changes: its rows may match other rows afterwards."""
-    lookups = step.before.lookups.items()
-    return {alias for alias, lookup in lookups if any(own in step.writes for own, _theirs in lookup.pairs)}
+    return assigned.without_joined(stale_tables(step, build.shared))
 
 
 def _reads(step: Step, rows: Rows) -> dict[str, list[str]]:
@@ -188,5 +185,5 @@ def filtered(rows: Rows, step: Step, build: BuildContext, tables: Sequence[Joine
     joined = join_tables(rows, step, lookups_of(step) if tables is None else tables, build)
     if step.selects(rows.segment, build.evaluator):
         return joined
-    chosen = rows.chosen(step.selector, rows.compiler(build.compiler), include_deleted=step.include_deleted)
+    chosen = joined.chosen(step.selector, joined.compiler(build.compiler), include_deleted=step.include_deleted)
     return joined if chosen is None else replace(joined, frame=joined.frame.filter(chosen))

@@ -71,6 +71,11 @@ class SourceRows:
         keys = {key.column: key.type for key in self.grouping.keys if key.column not in RESERVED}
         return keys | {name: typed.type for name, typed in self.grouping.results.items()}
 
+    @property
+    def unplaced(self) -> SourceRows:
+        """The same rows, wherever in an operation they are written."""
+        return replace(self, selector_path="", grouping_path="")
+
     def table_columns(self, wanted: Iterable[str] = ()) -> frozenset[str]:
         """The columns of the table that it reads to give the wanted columns of its rows."""
         read = {column.column for typed in self.expressions.values() for column in columns_read(typed)}

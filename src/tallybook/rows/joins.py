@@ -18,85 +18,14 @@ from threading import Lock
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tallybook.expressions.check import Typed, TypedCall, TypedColumn, argument, columns_read, common_type, tables_read
+from tallybook.expressions.check import Typed, TypedColumn, columns_read
 from tallybook.expressions.compile import Compiler, column_named
-from tallybook.expressions.decimals import exact_common
 from tallybook.expressions.scope import Resolved, joined_name
-from tallybook.model.columns import ColumnType
 from tallybook.rows import sql
+from tallybook.rows.join_condition import Join
 from tallybook.rows.raising import raising
 
 _ROWS, _COUNT, _NUMBER, _THERE = map(sql.internal, ("rows", "count", "number", "there"))
-
-
-@dataclass(frozen=True)
-class Equality:
-    """`own = theirs`: `theirs` reads only the joined table, `own` does not read it. `type` can hold both values."""
-
-    own: Typed
-    theirs: Typed
-    type: ColumnType
-
-
-@dataclass(frozen=True)
-class Join:
-    """A joined table: its alias, the condition in the parts Spark can use, and the columns wanted from it."""
-
-    alias: str
-    equalities: tuple[Equality, ...]
-    rest: tuple[Typed, ...]
-    columns: tuple[str, ...]
-
-    @property
-    def of_table(self) -> tuple[object, ...]:
-        """What the rows of the joined table by key depend on, beside the table and the columns."""
-        return self.alias, tuple((eq.theirs, eq.type) for eq in self.equalities), self.rest
-
-    @property
-    def key_columns(self) -> tuple[str, ...] | None:
-        """The columns of the joined table that decide alone which row matches; None if there is more to it."""
-        columns = [eq.theirs.column.column for eq in self.equalities if isinstance(eq.theirs, TypedColumn)]
-        return tuple(columns) if columns and len(columns) == len(self.equalities) and not self.rest else None
-
-    @property
-    def is_reusable(self) -> bool:
-        """True if every row has its match, also rows that need none: the keys are plain columns."""
-        return not self.rest and all(isinstance(eq.own, TypedColumn) for eq in self.equalities)
-
-    def added(self, *, is_unique: bool) -> tuple[str, ...]:
-        """The columns in the frame that a later step needs to use the same match."""
-        helpers = () if is_unique else (_COUNT,)
-        return tuple(joined_name(self.alias, name) for name in (*self.columns, *helpers))
-
-    @classmethod
-    def on(cls, conditions: Sequence[Typed], alias: str, columns: Sequence[str]) -> Join:
-        """Splits conditions into their equalities and the rest."""
-        parts = [(part, _equality(part, alias)) for condition in conditions for part in _conjuncts(condition)]
-        equalities = tuple(equality for _, equality in parts if equality is not None)
-        return cls(alias, equalities, tuple(part for part, equality in parts if equality is None), tuple(columns))
-
-
-def _conjuncts(condition: Typed) -> list[Typed]:
-    if isinstance(condition, TypedCall) and condition.function.name == "AND":
-        return [part for arg in condition.args for part in _conjuncts(arg)]
-    return [condition]
-
-
-def _equality(part: Typed, alias: str) -> Equality | None:
-    if not (isinstance(part, TypedCall) and part.function.name == "="):
-        return None
-    for own, theirs in (part.args, reversed(part.args)):
-        if tables_read(theirs) == {alias} and alias not in tables_read(own):
-            type = _key_type(own, theirs)
-            return Equality(own, theirs, type) if type is not None else None
-    return None
-
-
-def _key_type(own: Typed, theirs: Typed) -> ColumnType | None:
-    sides = [argument(own), argument(theirs)]
-    if "decimal" in (own.type.kind, theirs.type.kind):
-        return exact_common(*(side.widened for side in sides))
-    return common_type(sides)
 
 
 @dataclass(frozen=True)
@@ -220,6 +149,12 @@ def check_unique(
     }
     unique = matched.filter(F.when(wrong, failure.cast("boolean")).otherwise(F.lit(True)))
     return unique.withColumns(checked) if checked else unique
+
+
+def added_columns(join: Join, *, is_unique: bool) -> tuple[str, ...]:
+    """The columns in the frame that a later step needs to use the same match."""
+    helpers = () if is_unique else (_COUNT,)
+    return tuple(joined_name(join.alias, name) for name in (*join.columns, *helpers))
 
 
 def _own_keys(join: Join, counts: Column | None, compiler: Compiler) -> list[Column]:

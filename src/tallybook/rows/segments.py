@@ -55,26 +55,45 @@ class Segment:
         """True if no row is deleted."""
         return self.constants.get(DELETED) == _NOT_DELETED
 
-    def selects(self, selector: Typed | None, evaluator: Evaluator, *, include_deleted: bool = False) -> bool | None:
-        """True if a selector selects every row, False if it selects none, None if that depends on the row."""
+    def selects(
+        self,
+        selector: Typed | None,
+        evaluator: Evaluator,
+        *,
+        include_deleted: bool = False,
+        unmatched: Collection[str] = (),
+    ) -> bool | None:
+        """True if a selector selects every row, False if it selects none, None if that depends on the row. The columns
+        of joined tables that are `unmatched` are NULL."""
         active = True if include_deleted else self._is_active()
-        selected = True if selector is None else self._outcome(selector, self._knowing(evaluator))
+        selected = True if selector is None else self.meets(selector, evaluator, unmatched)
         return _all_of((active, selected))
+
+    def meets(self, condition: Typed, evaluator: Evaluator, unmatched: Collection[str] = ()) -> bool | None:
+        """True if every row meets a condition, False if none does, None if that depends on the row."""
+        return self._outcome(condition, self._knowing(evaluator, unmatched))
+
+    def is_null(self, column: str) -> bool:
+        """True if a column is NULL in every row."""
+        constant = self.constants.get(column)
+        return constant is not None and constant.value is None
 
     def _is_active(self) -> bool | None:
         deleted = self.constants.get(DELETED)
         return None if deleted is None else not deleted.value
 
-    def known(self, typed: Typed, evaluator: Evaluator) -> Constant | None:
+    def known(self, typed: Typed, evaluator: Evaluator, unmatched: Collection[str] = ()) -> Constant | None:
         """The value of an expression, if it is the same in every row."""
         try:
-            value = self._knowing(evaluator).value(typed)
+            value = self._knowing(evaluator, unmatched).value(typed)
         except (UnknownValueError, ProblemError):  # what cannot be computed fails only if a row needs it
             return None
         return Constant(typed.type, value)  # type: ignore[arg-type]  # values of the language are those of a constant
 
-    def _knowing(self, evaluator: Evaluator) -> Evaluator:
+    def _knowing(self, evaluator: Evaluator, unmatched: Collection[str] = ()) -> Evaluator:
         def read(column: Resolved) -> object:
+            if column.table in unmatched:
+                return None
             if column.table is not None or column.column not in self.constants:
                 raise UnknownValueError
             return self.constants[column.column].value

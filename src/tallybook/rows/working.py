@@ -72,7 +72,9 @@ class Rows:
     waiting: Mapping[str, _Choice] = field(default_factory=dict)
     """The assignments that are not in the frame yet."""
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The lookups that are joined already, by alias, with their columns in the frame."""
+    """The shared tables that are joined already, by alias, with their columns in the frame."""
+    unmatched: Collection[str] = ()
+    """The joined tables that match none of the rows: their columns are NULL and not in the frame."""
     parts: Mapping[str, int] = field(default_factory=dict)
     """How many columns Spark would read in place of a column, if that is more than one."""
 
@@ -80,7 +82,9 @@ class Rows:
         """Returns a compiler whose expressions read these rows."""
 
         def read(column: Resolved) -> Column:
-            return self.column(column.column) if column.table is None else column_named(column.physical)
+            if column.table is None:
+                return self.column(column.column)
+            return null(column.type) if column.table in self.unmatched else column_named(column.physical)
 
         return replace(compiler, read=read)
 
@@ -173,11 +177,13 @@ class Rows:
         return replace(rows, segment=segment, frame=rows.frame.selectExpr(*map(sql.name, names)), joined=joined)
 
     def without_joined(self, aliases: Collection[str]) -> Rows:
-        """The rows without some of the joined lookups, which do not fit them any more. No waiting assignment may read
-        them."""
+        """The rows without some of the joined tables, which do not fit them any more."""
         stale = [name for alias in aliases for name in self.joined.get(alias, ())]
-        joined = {alias: names for alias, names in self.joined.items() if alias not in aliases}
-        return replace(self, joined=joined, frame=self.frame.drop(*stale)) if stale else self
+        if not stale:
+            return self
+        rows = self.settled()
+        joined = {alias: names for alias, names in rows.joined.items() if alias not in aliases}
+        return replace(rows, joined=joined, frame=rows.frame.drop(*stale))
 
     def kept(self, keep: KeepRows) -> Rows:
         """The rows with a frame that `keep` makes of theirs, which has these columns."""

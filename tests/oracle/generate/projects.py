@@ -49,10 +49,13 @@ class _Builder:
     """Of the main table of each dataset."""
     lookups: dict[str, str] = field(default_factory=dict)
     """The datasets whose rows are looked up, by alias."""
+    made_joins: list[list[Body]] = field(default_factory=list)
+    """The joins of the updates so far."""
 
     def build(self, count: int) -> Case:
         self.wild = self.random.random() < 0.4
         self.forking = self.random.random() < 0.5
+        self.joining = self.random.choice((0.35, 0.35, 0.8))
         self.ruled = self.random.random() < 0.3
         self.allocating = self.random.random() < 0.4
         self.parameters = self._parameters() if self.random.random() < 0.5 else {}
@@ -266,7 +269,7 @@ class _Builder:
         makers = (*makers, self._check)
         forks = (self._aggregate, self._aggregate, self._output, self._output) if self.forking else ()
         maker = self.random.choice((*makers, *forks))
-        joins = self._joins() if maker == self._update and self.random.random() < 0.35 else []
+        joins = self._joins() if maker == self._update and self.random.random() < self.joining else []
         aliases = {join["alias"]: self._result(join) for join in joins}
         if "self" in aliases:
             selectors = {}  # they read columns by their bare names, which are ambiguous here
@@ -298,6 +301,13 @@ class _Builder:
         return {**before[-1], "seq": seq, "name": f"op {seq}", "arguments": {**arguments, "group_by": [*also, *other]}}
 
     def _joins(self) -> list[Body]:
+        """Often the joins of an earlier update once more: the engine may join their tables only once."""
+        repeats = self.made_joins and self.random.random() < 0.5
+        joins = self.random.choice(self.made_joins) if repeats else self._new_joins()
+        self.made_joins.append(joins)
+        return joins
+
+    def _new_joins(self) -> list[Body]:
         if self.random.random() < 0.08:
             return [{"alias": "self", "dataset_id": "main", "on": "rows.k = self.k AND rows.n = self.n"}]
         joins: list[Body] = []
