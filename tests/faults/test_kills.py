@@ -24,7 +24,7 @@ SERIES = {
     "csv-append": ("{location: {path: ledger, format: csv}}", "append"),
 }
 """The destination and mode of the one output of a run."""
-QUICK = (("delta-append", 0), ("parquet-overwrite", 0))
+QUICK = (("parquet-overwrite", 0),)
 SEEDS = range(20)
 OUTCOME = "old rows or new rows, whole; retry completed"
 

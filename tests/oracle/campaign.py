@@ -29,7 +29,8 @@ from tallybook.model.settings import SparkSettings
 
 QUICK = {
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:NewRatio=1 "
+    "-XX:ReservedCodeCacheSize=256m",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.ui.enabled": "false",

@@ -41,6 +41,7 @@ def unregistered(active: Books) -> Books:
 LEDGER = ("versions", "warehouse/ledger")
 
 
+@pytest.mark.long
 def test_versions_that_nobody_needs(unregistered: Books) -> None:
     first, second, third = (unregistered.run() for _ in range(3))
     table = unregistered.root / "warehouse" / "ledger"

@@ -16,7 +16,7 @@ from tallybook.store.store import Store
 PERIODS = [f"2026-{month:02}" for month in range(1, 11)]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Books:
     """A workspace whose close is active, with ten months of data."""
     books = Books.at(tmp_path)

@@ -179,6 +179,7 @@ def killed(books, server, forks):
     return kill
 
 
+@pytest.mark.long
 @KILLED
 @pytest.mark.parametrize("moment", DATABASE_MOMENTS)
 def test_killed_at_a_moment(books, server, killed, moment):

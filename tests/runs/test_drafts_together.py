@@ -28,6 +28,7 @@ def test_a_draft_reads_what_another_draft_registered(books: Books) -> None:
     assert sandboxed(books) == "id,double\na,10.00\nb,20.00\n"
 
 
+@pytest.mark.long
 def test_each_period_is_read_from_its_own_run(books: Books) -> None:
     books.run("close")
     with pytest.raises(RunError) as caught:

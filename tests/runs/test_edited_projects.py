@@ -51,6 +51,7 @@ def test_draft_runs_an_edited_project_in_the_sandbox(active: Books) -> None:
     assert active.ledger() != JANUARY
 
 
+@pytest.mark.long
 def test_draft_runs_an_unchanged_active_project_in_the_sandbox_too(active: Books) -> None:
     active.run("close")
     cheaper(active)

@@ -106,6 +106,7 @@ def test_a_retry_continues_in_the_environment_of_its_run(both: Environments) -> 
     assert both.ledger("prod")[0][2] == Decimal("90.00")
 
 
+@pytest.mark.long
 def test_a_batch_is_retried_in_its_environment(both: Environments, tally: Tally) -> None:
     dev = both.open("dev")
     dev.activate("close")
@@ -119,6 +120,7 @@ def test_a_batch_is_retried_in_its_environment(both: Environments, tally: Tally)
     assert said.json["runs"][0]["run"]["environment"] == "dev"
 
 
+@pytest.mark.long
 def test_drafts_of_two_environments_do_not_meet_in_the_sandbox(both: Environments) -> None:
     for name in ("dev", "prod"):
         both.open(name).run("close", "2026-01", draft=True)

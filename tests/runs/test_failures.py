@@ -182,6 +182,7 @@ def test_a_run_is_not_retried_beside_outputs_of_a_later_one(active: Books, monke
     assert active.open().retry(later.id).run.status == "completed"
 
 
+@pytest.mark.long
 def test_a_retry_reads_no_delta_table_that_the_run_did_not_find(active: Books, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run found no table, so its retry and its replay find none either, whatever is there now."""
     active.edit(
@@ -200,6 +201,7 @@ def test_a_retry_reads_no_delta_table_that_the_run_did_not_find(active: Books, m
     assert replay.changed_inputs == [] and replay.identical
 
 
+@pytest.mark.long
 def test_a_run_is_repeated_by_the_calendar_it_had(active: Books, monkeypatch: pytest.MonkeyPatch) -> None:
     """The months of its quarter need not be periods of the calendar of today."""
     (active.root / "data" / "sales" / "2026-03.csv").write_text("id,region,amount\ne,APAC,7\n")

@@ -31,7 +31,7 @@ def refused_write(books: Books, folder: str, seq: int, fault: Callable[[], objec
 
 
 @pytest.mark.fault("the disk of a destination is full", "WriteFailed; old files as they were; retry completed")
-@pytest.mark.parametrize(("folder", "seq"), [("warehouse", 30), ("reports", 50)])
+@pytest.mark.parametrize(("folder", "seq"), [("warehouse", 30), pytest.param("reports", 50, marks=pytest.mark.long)])
 def test_a_full_destination(active: Books, folder: str, seq: int) -> None:
     with small_disk(active.root / folder, 512) as disk:
         active.run()
@@ -43,7 +43,7 @@ def test_a_full_destination(active: Books, folder: str, seq: int) -> None:
 
 
 @pytest.mark.fault("a destination turns read-only", "WriteFailed; old files as they were; retry completed")
-@pytest.mark.parametrize(("folder", "seq"), [("warehouse", 30), ("reports", 50)])
+@pytest.mark.parametrize(("folder", "seq"), [("warehouse", 30), pytest.param("reports", 50, marks=pytest.mark.long)])
 def test_a_destination_that_turns_read_only(active: Books, folder: str, seq: int) -> None:
     active.run()
     with ExitStack() as stack:

@@ -123,6 +123,7 @@ def test_a_year_by_one_command(year: Books, tally: Tally) -> None:
     assert tally(year, "run", "--all", "--period", "2026-01..2026-03", "--stale", "--json").json["items"] == []
 
 
+@pytest.mark.long
 def test_a_retry_of_a_period_that_was_closed_since_needs_a_reason(
     books: Books, tally: Tally, spark: SparkSession
 ) -> None:
@@ -138,6 +139,7 @@ def test_a_retry_of_a_period_that_was_closed_since_needs_a_reason(
     assert retried.json["runs"][0]["run"]["reopen_reason"] == "late invoice"
 
 
+@pytest.mark.long
 def test_several_at_a_time(year: Books, tally: Tally) -> None:
     break_february(year)
     said = tally(year, "run", "--all", "--period", "2026-01..2026-03", "--parallel", "3", "--json")
@@ -258,6 +260,7 @@ def test_progress_and_results_for_a_notebook(year: Books) -> None:
     assert json.loads(batch.model_dump_json())["items"][1]["status"] == "completed"
 
 
+@pytest.mark.long
 def test_closing_a_period_names_what_is_not_done(year: Books, tally: Tally) -> None:
     year.run("report", "2026-01")
     year.edit("data/sales/2026-01.csv", "a,EMEA,10", "a,EMEA,20")

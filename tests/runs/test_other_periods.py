@@ -141,6 +141,7 @@ def test_a_plan_shows_the_periods_and_dates_of_every_source(compared: Books) -> 
     ]
 
 
+@pytest.mark.long
 def test_a_quarter_reads_the_months_of_the_quarter_before(compared: Books) -> None:
     for month in ("2025-10", "2025-11"):
         (compared.root / f"data/sales/{month}.csv").write_text(f"id,region,amount\n{month},EMEA,1\n")

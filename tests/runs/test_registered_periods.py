@@ -87,6 +87,7 @@ def report(books: Books, period: str) -> str:
     return (books.root / f"texts/{period}.csv").read_text()
 
 
+@pytest.mark.long
 def test_each_month_reads_its_own_version(chain: Books) -> None:
     for period, rows in (("2026-01", "a,18.00\nb,36.00\n"), ("2026-02", "d,9.00\n")):
         result = chain.run("report", period)
@@ -159,6 +160,7 @@ def test_a_pinned_version_is_read_whatever_its_period(chain: Books) -> None:
     assert (location.dataset_version, location.period, location.periods) == (2, None, ())
 
 
+@pytest.mark.long
 def test_a_quarter_reads_its_months_and_a_month_its_part_of_a_quarter(tmp_path: Path, spark: SparkSession) -> None:
     books = Books.at(tmp_path)
     (tmp_path / "data/sales/2026-03.csv").write_text("id,region,amount\ne,APAC,30\n")

@@ -130,6 +130,7 @@ def test_rows_of_other_periods_are_named(replacing: Books, operation: str, rows:
     assert contents(replacing.root / "warehouse") == before
 
 
+@pytest.mark.long
 def test_the_sandbox_and_a_table_that_was_written_as_a_whole(books: Books, spark: SparkSession) -> None:
     books.open().activate("close")
     books.run(period="2026-01")
@@ -218,6 +219,7 @@ def test_what_the_checker_refuses(tmp_path: Path) -> None:
     assert problem.seq == 60 and "write all rows of the period with one output" in (problem.hint or "")
 
 
+@pytest.mark.long
 def test_partitions(books: Books, tally: Tally, spark: SparkSession) -> None:
     """Partitioned outputs are read by other projects, replayed and shown like others."""
     text = (books.root / "close.yaml").read_text()

@@ -75,6 +75,7 @@ project:
 """
 
 
+@pytest.mark.long
 def test_text_and_validity_repeat_themselves(books: Books, spark: SparkSession) -> None:
     """CSV cannot tell the empty `_labels` from NULL, in neither of the two."""
     (books.root / "rates.yaml").write_text(RATES)
@@ -91,6 +92,7 @@ def test_only_a_completed_run_is_replayed(books: Books) -> None:
         books.open().replay("nope")
 
 
+@pytest.mark.long
 def test_differing_moments_are_told_in_utc(books: Books, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     (books.root / "rates.yaml").write_text(RATES)
     lines = "currency,rate,_valid_from,_valid_to,_created_at\nUSD,1.1,0001-01-01,,0001-01-01T00:00:00Z\n"

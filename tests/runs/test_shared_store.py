@@ -121,6 +121,7 @@ def test_a_file_that_two_workspaces_share_belongs_to_neither(tmp_path: Path, tal
     assert said.code == 1 and f"already has a workspace 'ours', in the folder {tmp_path / 'ours'}" in said.err
 
 
+@pytest.mark.long
 def test_workspaces_that_write_to_one_place_notice_each_other(
     shared: Callable[[str, str], Books],
     tally: Tally,

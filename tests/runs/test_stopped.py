@@ -66,7 +66,7 @@ def _wait_until_stopped(pid: int) -> None:
 
 
 @pytest.mark.fault(STOPPED, "RunSuperseded; the rows of its successor, not doubled")
-@pytest.mark.parametrize("moment", ["writing", "committing"])
+@pytest.mark.parametrize("moment", ["writing", pytest.param("committing", marks=pytest.mark.long)])
 def test_rows_are_not_doubled(appending: Books, forks: Forks, moment: str) -> None:
     """`writing` is before the run asks the store, `committing` after it got its permission."""
     with stopped(appending, forks, moment) as (run, outcome):
@@ -111,6 +111,7 @@ def test_a_run_does_not_write_into_a_locked_period(appending: Books, forks: Fork
     assert not (appending.root / "reports").exists()
 
 
+@pytest.mark.long
 @pytest.mark.fault(STOPPED, "on the host of its successor it counts as alive: ConcurrentRun, then it completed")
 def test_a_stopped_run_of_this_host_is_waited_for(appending: Books, forks: Forks) -> None:
     with stopped(appending, forks, "committing", socket.gethostname()) as (run, outcome):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -25,10 +27,14 @@ def scenarios(example: str) -> list[Case]:
     return read_cases(check(load_definitions(EXAMPLES / example)))
 
 
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, id=case.name) for example in MINIMUM for case in scenarios(example)],
-)
+def parameters(example: str) -> Iterator[object]:
+    """The scenarios of an example. Two thirds of those of the largest one wait for the long tests."""
+    for number, case in enumerate(scenarios(example)):
+        waits = example == "month_close" and number % 3
+        yield pytest.param(case, id=case.name, marks=[pytest.mark.long] if waits else [])
+
+
+@pytest.mark.parametrize("case", list(chain.from_iterable(map(parameters, MINIMUM))))
 def test_a_scenario_holds(case: Case, engine: LocalEngine) -> None:
     outcome = judge(case, engine)
     assert outcome.status == "passed", failure_text(outcome)

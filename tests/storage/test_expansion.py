@@ -76,7 +76,9 @@ def test_bad_values_are_named(refused, locate, table, text, name):
     assert (problem.type, f"'{name}'" in problem.message) == ("DataLoadError", True)
 
 
-@pytest.mark.parametrize("format", ["csv", "json", "parquet", "orc"])
+@pytest.mark.parametrize(
+    "format", ["csv", "parquet", *(pytest.param(name, marks=pytest.mark.long) for name in ("json", "orc"))]
+)
 def test_paths(spark, rows, locate, table, tmp_path, format):
     for name in ("${tallybook.secret}", "${env.PATH}", "${java.home}"):
         for target in (tmp_path / name / "folder", tmp_path / name / f"one.{format}", tmp_path / f"of {name}.{format}"):

@@ -19,8 +19,11 @@ def collected(frame: DataFrame) -> list[Values]:
     Timestamps are collected as microseconds: PySpark would convert them to the local time of this machine, which has no
     year 1.
     """
-    moments = [isinstance(field.dataType, T.TimestampType) for field in frame.schema]
-    names = map(sql.name, frame.columns)
+    fields = frame.schema.fields
+    moments = [isinstance(field.dataType, T.TimestampType) for field in fields]
+    if not any(moments):
+        return list(map(tuple, frame.collect()))
+    names = (sql.name(field.name) for field in fields)
     readable = [f"unix_micros({name})" if of_time else name for name, of_time in zip(names, moments, strict=True)]
     return [
         tuple(_moment(value) if of_time else value for value, of_time in zip(row, moments, strict=True))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 from pydantic import AliasChoices, BeforeValidator, Field
@@ -322,7 +323,7 @@ class Step:
         """True if it uses the rows and leaves them as they are: it publishes or tests them."""
         return self.publishes is not None or self.tests is not None
 
-    @property
+    @cached_property
     def overs(self) -> tuple[TypedOver, ...]:
         """The aggregates over groups of the rows that it selects. They see the rows before it changes any of them."""
         return tuple(over for typed in self.expressions.values() for over in overs_of(typed))
@@ -351,7 +352,7 @@ class Step:
         """The groups of the rows that it selects, if their summaries are the rows that it adds."""
         return None
 
-    @property
+    @cached_property
     def reads(self) -> frozenset[str]:
         """The working columns that its expressions read, and its keys."""
         return self._bare_columns(self.row_expressions.values())
@@ -399,12 +400,12 @@ class Step:
         read = (column for typed in expressions for column in columns_read(typed))
         return self.keys | {column.column for column in read if column.table is None}
 
-    @property
+    @cached_property
     def column_by_path(self) -> dict[str, str]:
         """The column that each expression gives the value of."""
         return {path: column for column, path in {**self.writes, **(self.adds or {})}.items() if path is not None}
 
-    @property
+    @cached_property
     def lookups(self) -> tuple[LookupTable, ...]:
         """The lookups of the input dataset that its expressions read."""
         read = {table for typed in self.row_expressions.values() for table in tables_read(typed)}
@@ -415,7 +416,7 @@ class Step:
         """The tables whose columns its expressions can read by an alias."""
         return (*self.lookups, *self.joins)
 
-    @property
+    @cached_property
     def joined_aliases(self) -> frozenset[str]:
         """The aliases of `joined`."""
         return frozenset(table.alias for table in self.joined)
@@ -445,7 +446,7 @@ class Step:
         """Those of its expressions that read the rows of a source only, before the source meets the working rows."""
         return {path: typed for rows in self.source_rows for path, typed in rows.expressions.items()}
 
-    @property
+    @cached_property
     def row_expressions(self) -> Mapping[str, Typed]:
         """Those of its expressions that read the working rows and what is joined to them."""
         of_sources = self.source_expressions

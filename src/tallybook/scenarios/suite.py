@@ -23,14 +23,19 @@ QUICK = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.constraintPropagation.enabled": "false",
 }
-"""Settings for a few rows, for which generating code, or inferring filters from conditions, takes longer than it
-saves."""
-_QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""Java options for a short process: compile fast rather than well."""
+"""Settings for a few rows, for which generating code, inferring filters from conditions, or a job for each joined table
+takes longer than it saves."""
+_QUICK_JVM = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC "
+    "-XX:NewRatio=1"
+}
+"""Java options for a short process: compile fast rather than well, with room for much compiled code and many objects
+that live shortly."""
 
 _THREADS = 4
 """More threads would only wait for each other, because one Python process builds all plans."""

@@ -12,7 +12,7 @@ from .campaign import campaign, shrunk
 
 
 def test_generated_files(quick: SparkSession) -> None:
-    report = campaign(quick, cases=60, seed=1)
+    report = campaign(quick, cases=25, seed=1)
     for number, _, _ in report.disagreements[:1]:
         shrunk(quick, 1, number)
     assert not report.disagreements, report.disagreements
