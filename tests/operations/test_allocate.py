@@ -210,3 +210,17 @@ def test_the_checker_finds_mistakes(
         applied(pool, allocate(**arguments), sources={"heads": targets})
     assert [problem.type for problem in refused.value.problems] == [type]
     assert message in refused.value.problem.message and refused.value.problem.hint
+
+
+def test_updates_that_join_something_else_as_targets_do_not_disturb_it(spark: SparkSession, pool: DataFrame) -> None:
+    """A table that several updates join in the same way stays with the rows, but not under the alias of the targets."""
+    targets = heads(spark, ("c1", "EMEA", 1), ("c2", "APAC", 2))
+    joined = update(region="targets.centre")
+    joined["arguments"]["joins"] = [{"alias": "targets", "dataset_id": "heads", "on": "targets.heads = quantity"}]
+    same = update(status="targets.area")
+    same["arguments"]["joins"] = joined["arguments"]["joins"]
+    to_first = allocate('order_id = "A"', match='targets.area = "EMEA"', set=SET)
+    after = applied(pool, joined, same, to_first, same, sources={"heads": targets})
+    assert rows(after.filter("_operation_seq = 3"), "order_id", "region", "amount", "status") == [
+        ("A", "c1", "100.00", "EMEA")
+    ]

@@ -252,3 +252,43 @@ def test_lineage_forgets_what_is_overwritten(bind: Bind) -> None:
     deleted_too = write | {"arguments": write["arguments"] | {"include_deleted": True}}
     input, steps = bind(CONVERT, deleted_too)
     assert origins(steps, input) == {"note": ["customers.tier", "orders.note", "orders.region"]}
+
+
+def joining(seq: int, *joins: dict[str, str], **assignments: str) -> dict[str, Any]:
+    listed = [{"column": column, "expression": text} for column, text in assignments.items()]
+    return {"seq": seq, "type": "update", "arguments": {"joins": list(joins), "assignments": listed}}
+
+
+FX = {"alias": "fx", "dataset_id": "rates", "on": "orders.currency = fx.currency"}
+
+
+def test_what_several_steps_join_in_the_same_way_is_shared(bind: Bind) -> None:
+    turned = FX | {"on": "fx.currency = orders.currency"}
+    _, steps = bind(
+        joining(1, FX, converted="amount * fx.rate", note="customer.tier"),
+        joining(2, turned, note="CONCAT(fx.source, customer.city)"),
+    )
+    shared = flow.shared_tables(steps)
+    assert {alias: (table.keys, table.columns) for alias, table in shared.items()} == {
+        "customer": ({"customer_id"}, ("tier", "city")),
+        "fx": ({"currency"}, ("rate", "source")),
+    }
+    assert flow.stale_tables(steps[0], shared) == set()
+    _, moving = bind(joining(1, FX, currency="fx.source", converted="fx.rate"), joining(2, FX, converted="fx.rate"))
+    assert flow.stale_tables(moving[0], flow.shared_tables(moving)) == {"fx"}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param([], id="nothing else"),
+        pytest.param([FX | {"on": "fx.currency = region"}], id="another key"),
+        pytest.param([FX | {"dataset_id": "customers", "on": "fx.id = currency"}], id="another dataset"),
+        pytest.param([FX | {"selector": 'source = "ECB"'}], id="some rows"),
+        pytest.param([FX | {"alias": "other", "on": "other.currency = orders.currency"}], id="another alias"),
+        pytest.param([FX | {"on": "orders.currency = fx.currency AND fx.rate > amount"}], id="a further condition"),
+    ],
+)
+def test_what_is_joined_in_another_way_is_not_shared(bind: Bind, other: list[dict[str, str]]) -> None:
+    _, steps = bind(joining(1, FX, converted="amount * fx.rate"), joining(2, *other, note='"x"'))
+    assert flow.shared_tables(steps) == {}

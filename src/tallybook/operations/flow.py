@@ -60,20 +60,21 @@ def shared_tables(steps: Sequence[Step]) -> dict[str, SharedTable]:
             uses.setdefault(alias, []).append((step, match, keys))
     shared = {}
     for alias, [(_, match, keys), *others] in uses.items():
-        if others and keys and all(other == match for _, other, _ in others):
+        if others and keys and all((other, own) == (match, keys) for _, other, own in others):
             columns = chain.from_iterable(_columns_read(step, alias) for step, _, _ in uses[alias])
             shared[alias] = SharedTable(frozenset(keys), tuple(dict.fromkeys(columns)))
     return shared
 
 
 def _matches(step: Step) -> Iterator[tuple[str, object, Collection[str]]]:
-    """The tables that a step joins one row of: the alias, what decides which row, and the working columns that do so
-    alone, if there are any."""
+    """The tables that a step joins: the alias, what decides which row matches, and the working columns that do so
+    alone. There are none for a table of which several rows may match."""
     for lookup in step.lookups:
         yield lookup.alias, lookup, [own for own, _theirs in lookup.pairs]
-    for table in step.unique_joins:
+    for table in step.joins:
         join = Join.on(table.conditions, table.alias, ())
-        yield table.alias, (table.rows.unplaced, join.match), join.working_keys or ()
+        keys = join.working_keys if table in step.unique_joins else None
+        yield table.alias, (table.rows.unplaced, join.match), keys or ()
 
 
 def _columns_read(step: Step, alias: str) -> tuple[str, ...]:
