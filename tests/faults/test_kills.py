@@ -24,7 +24,6 @@ SERIES = {
     "csv-append": ("{location: {path: ledger, format: csv}}", "append"),
 }
 """The destination and mode of the one output of a run."""
-QUICK = (("parquet-overwrite", 0),)
 SEEDS = range(20)
 OUTCOME = "old rows or new rows, whole; retry completed"
 
@@ -131,15 +130,11 @@ def series(
     yield get
 
 
-def tries(format: tuple[str, ...]) -> list[object]:
-    return [
-        pytest.param(name, seed, marks=() if (name, seed) in QUICK else pytest.mark.long)
-        for name in SERIES
-        if name.startswith(format)
-        for seed in SEEDS
-    ]
+def tries(format: tuple[str, ...]) -> list[tuple[str, int]]:
+    return [(name, seed) for name in SERIES if name.startswith(format) for seed in SEEDS]
 
 
+@pytest.mark.long
 @pytest.mark.fault("SIGKILL at a random moment of a run to Delta", OUTCOME)
 @pytest.mark.parametrize(("name", "seed"), tries(("delta",)))
 def test_a_run_to_delta(
@@ -148,6 +143,7 @@ def test_a_run_to_delta(
     record_property("outcome", series(name).kill(random.Random(f"{name} {seed}").random()))
 
 
+@pytest.mark.long
 @pytest.mark.fault("SIGKILL at a random moment of a run to plain files", OUTCOME)
 @pytest.mark.parametrize(("name", "seed"), tries(("parquet", "csv")))
 def test_a_run_to_plain_files(

@@ -79,7 +79,8 @@ def test_locked_during_a_run(active: Books, impatient: None, seq: int) -> None:
 
 
 @pytest.mark.fault(GONE, "StoreError; old files as they were; retry completed with the store put back")
-@pytest.mark.parametrize("seq", [30, pytest.param(10, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("seq", [30, 10])
 def test_gone_during_a_run(active: Books, tmp_path: Path, seq: int) -> None:
     aside = tmp_path / "aside"
 
@@ -118,6 +119,7 @@ def server(active: Books, new_database: Callable[[], URL]) -> Iterator[Callable[
     engine.dispose()
 
 
+@pytest.mark.long
 @pytest.mark.fault(GONE, "StoreError; old files as they were; retry completed")
 def test_a_server_that_is_gone_during_a_run(active: Books, server: Callable[[bool], None]) -> None:
     with unharmed(active):

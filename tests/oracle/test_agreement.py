@@ -23,7 +23,7 @@ FOUND = sorted((Path(__file__).parent / "found").glob("*.yaml"))
 
 
 @settings(
-    max_examples=30,
+    max_examples=20,
     deadline=None,
     derandomize=True,
     database=None,

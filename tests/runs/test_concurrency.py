@@ -32,6 +32,7 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Books:
     return books
 
 
+@pytest.mark.long
 def test_ten_processes_for_one_period(shared: Books, forks: Forks) -> None:
     outcomes = forks.run(*[Job(str(shared.root), "2026-01")] * 10)
     assert sorted(outcomes) == ["ConcurrentRun"] * 9 + ["completed"]

@@ -169,6 +169,7 @@ def test_a_bitemporal_input_with_its_own_name_for_the_period(books: Books, spark
     assert rows == [(1, "2026-01"), (2, "2026-02")]
 
 
+@pytest.mark.long
 def test_two_periods_at_once(replacing: Books, forks: Forks) -> None:
     """Both commit to one table that neither found there, and both survive."""
     jobs = [Job(str(replacing.root), period) for period in ("2026-01", "2026-02")]

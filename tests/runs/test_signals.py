@@ -29,12 +29,13 @@ sys.exit(main(["run", "close", "--period", "2026-01", "--workspace", sys.argv[1]
 A_JOB = pytest.mark.fault("SIGKILL of the command in the middle of a Spark job", "old rows, whole; retry completed")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sent", "code", "status"),
     [
         (signal.SIGINT, 130, "cancelled"),
-        pytest.param(signal.SIGTERM, 143, "cancelled", marks=pytest.mark.long),
-        pytest.param(signal.SIGKILL, -signal.SIGKILL, "failed", marks=[pytest.mark.long, A_JOB]),
+        (signal.SIGTERM, 143, "cancelled"),
+        pytest.param(signal.SIGKILL, -signal.SIGKILL, "failed", marks=A_JOB),
     ],
 )
 def test_stopped_in_the_middle_of_a_job(active: Books, spark: SparkSession, sent: int, code: int, status: str) -> None:
