@@ -168,6 +168,23 @@ def test_a_second_match_of_an_equal_join_fails_the_operation_that_needs_it(
         after.collect()
 
 
+def test_a_selected_source_is_joined_once_wherever_it_is_written(
+    tables: dict[str, DataFrame], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is the first join of one update, and the second join of the other."""
+    first = joined("code = a.id", where='state = "on"', type="a.type")
+    second = joined("code = a.id", where='state = "on"', now="a.state")
+    second["arguments"]["joins"].insert(0, {"alias": "b", "dataset_id": "accounts", "on": "line = b.id"})
+    after = applied(tables, first, second)
+    assert joins(after, capsys) == 2
+    assert rows(after, "line", "type", "now") == [
+        ("1", "asset", "on"),
+        ("2", None, None),
+        ("3", "cost", "on"),
+        ("4", None, None),
+    ]
+
+
 SUMMARY = aggregate(["line"], "_operation_seq = 0", count="COUNT(*)")
 """Rows without a code, so no account matches them."""
 

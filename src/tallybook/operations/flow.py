@@ -74,7 +74,7 @@ def _matches(step: Step) -> Iterator[tuple[str, object, Collection[str]]]:
     for table in step.joins:
         join = Join.on(table.conditions, table.alias, ())
         keys = join.working_keys if table in step.unique_joins else None
-        yield table.alias, (table.rows.unplaced, join.match), keys or ()
+        yield table.alias, (table.rows, join.match), keys or ()
 
 
 def _columns_read(step: Step, alias: str) -> tuple[str, ...]:

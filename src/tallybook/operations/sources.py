@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -52,9 +52,9 @@ class SourceRows:
     table: SourceTable
     condition: Typed | None = None
     grouping: BoundGrouping | None = None
-    selector_path: str = "selector"
-    """The path of the condition inside the operation."""
-    grouping_path: str = "aggregation"
+    selector_path: str = field(default="selector", compare=False)
+    """The path of the condition inside the operation. Rows are the same wherever they are written."""
+    grouping_path: str = field(default="aggregation", compare=False)
     """The path of the aggregation inside the operation."""
 
     @property
@@ -70,11 +70,6 @@ class SourceRows:
             return self.table.table.business_types
         keys = {key.column: key.type for key in self.grouping.keys if key.column not in RESERVED}
         return keys | {name: typed.type for name, typed in self.grouping.results.items()}
-
-    @property
-    def unplaced(self) -> SourceRows:
-        """The same rows, wherever in an operation they are written."""
-        return replace(self, selector_path="", grouping_path="")
 
     def table_columns(self, wanted: Iterable[str] = ()) -> frozenset[str]:
         """The columns of the table that it reads to give the wanted columns of its rows."""
