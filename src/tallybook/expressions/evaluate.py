@@ -38,6 +38,7 @@ class Evaluator:
     """Evaluates expressions of one run: its time, period and parameters are constants in them."""
 
     knows_values: ClassVar[bool] = True
+    """False if every value is left to Spark."""
 
     timestamp: datetime
     period: RunPeriod

@@ -281,7 +281,8 @@ class Step:
         return segment.selects(self.selector, evaluator, include_deleted=self.include_deleted, unmatched=unmatched)
 
     def unmatched(self, segment: Segment, evaluator: Evaluator) -> frozenset[str]:
-        """The aliases of tables that match no row of a segment, because a key is NULL in all of its rows."""
+        """The aliases of tables that match no row of a segment: a key is NULL in all its rows, or the condition of the
+        join is never true."""
         if not evaluator.knows_values:
             return frozenset()
         found = {lookup.alias for lookup in self.lookups if any(segment.is_null(own) for own, _theirs in lookup.pairs)}

@@ -34,8 +34,8 @@ _QUICK_JVM = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC "
     "-XX:NewRatio=1"
 }
-"""Java options for a short process: compile fast rather than well, with room for much compiled code and many objects
-that live shortly."""
+"""Java options for a short process: compile fast rather than well, with room for much compiled code and many
+short-lived objects."""
 
 _THREADS = 4
 """More threads would only wait for each other, because one Python process builds all plans."""
